@@ -1,0 +1,91 @@
+use ai_provider::{ErrorClass, ModelError};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Serialize;
+
+/// A request as it goes out, whole: what [`Codec::encode`](crate::Codec::encode) makes and a
+/// [`Transport`](crate::Transport) sends.
+#[derive(Clone, Debug)]
+pub struct HttpCall {
+    /// The method.
+    pub method: Method,
+    /// The absolute URL.
+    pub url: String,
+    /// The headers. Values that hold a secret are marked sensitive, so `Debug` hides them.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl HttpCall {
+    /// A POST of a JSON body, written in the order of the type's fields.
+    ///
+    /// # Errors
+    /// `InvalidRequest` if the value cannot be written as JSON.
+    pub fn post_json(url: impl Into<String>, body: &impl Serialize) -> Result<Self, ModelError> {
+        let body = serde_json::to_vec(body).map_err(|error| {
+            ModelError::new(ErrorClass::InvalidRequest, format!("the request is not JSON: {error}"))
+                .with_source(error)
+        })?;
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(Self { method: Method::POST, url: url.into(), headers, body: body.into() })
+    }
+
+    /// A GET.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self { method: Method::GET, url: url.into(), headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    /// Sets a header from text that came from outside.
+    ///
+    /// # Errors
+    /// `InvalidRequest` if name or value is not legal in a header: line breaks above all. The value is not
+    /// part of the error.
+    pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), ModelError> {
+        let name = header_name(name)?;
+        self.headers.insert(name.clone(), header_value(&name, value)?);
+        Ok(())
+    }
+
+    /// Sets a header that holds a secret: it is marked sensitive.
+    ///
+    /// # Errors
+    /// As [`set_header`](Self::set_header).
+    pub fn set_secret_header(&mut self, name: &str, value: &str) -> Result<(), ModelError> {
+        let name = header_name(name)?;
+        let mut value = header_value(&name, value)?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        Ok(())
+    }
+
+    /// Sets the caller's own headers last: they replace ours, and `None` removes one.
+    ///
+    /// # Errors
+    /// As [`set_header`](Self::set_header).
+    pub fn apply_extra(&mut self, headers: &[(String, Option<String>)]) -> Result<(), ModelError> {
+        for (name, value) in headers {
+            match value {
+                Some(value) => self.set_header(name, value)?,
+                None => drop(self.headers.remove(header_name(name)?)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn header_name(name: &str) -> Result<HeaderName, ModelError> {
+    name.parse().map_err(|_| {
+        ModelError::new(ErrorClass::InvalidRequest, format!("{name:?} cannot be the name of an HTTP header"))
+    })
+}
+
+fn header_value(name: &HeaderName, value: &str) -> Result<HeaderValue, ModelError> {
+    HeaderValue::from_str(value.trim()).map_err(|_| {
+        ModelError::new(
+            ErrorClass::InvalidRequest,
+            format!("the value of the header `{name}` holds a character that is not visible ASCII"),
+        )
+    })
+}
