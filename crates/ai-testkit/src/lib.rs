@@ -1,1 +1,57 @@
-//! Placeholder.
+//! What is needed to test a program that talks to language models, without one.
+//!
+//! Meant for `tests/` folders and `#[cfg(test)]` modules: add it under `[dev-dependencies]`.
+//!
+//! | you test | use |
+//! |---|---|
+//! | an agent, a middleware, anything that calls a [`LanguageModel`](ai_provider::LanguageModel) | [`ScriptedModel`] and [`Script`] |
+//! | a provider's codec and the driver around it, with a paused clock | [`MemoryTransport`] and [`MemoryReply`] |
+//! | that any cutting of the bytes gives the same parts | [`Cut`] |
+//! | what a stream gave | [`collect`], [`fold`], [`check_order`] |
+//!
+//! Everything stands under the feature `provider`, which is on by default.
+//!
+//! # Example
+//!
+//! ```
+//! use ai_provider::{CallContext, LanguageModel, Message, Request};
+//! use ai_testkit::{Script, ScriptedModel, fold};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let model = ScriptedModel::new().reply(Script::text_reply("The Rhine, the Rhone and the Po."));
+//!
+//! let request = Request::new([Message::user("Name three rivers.")]);
+//! let (answer, error) = fold(model.stream(request, CallContext::new())).await;
+//!
+//! assert!(error.is_none());
+//! assert_eq!(answer.message.text(), "The Rhine, the Rhone and the Po.");
+//! assert_eq!(model.requests().len(), 1);
+//! # }
+//! ```
+#![cfg_attr(not(feature = "provider"), allow(rustdoc::broken_intra_doc_links))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a server needs a thread of its own; the kit is used from tests only"
+)]
+
+#[cfg(feature = "provider")]
+mod cut;
+#[cfg(feature = "provider")]
+mod memory;
+#[cfg(feature = "provider")]
+mod model;
+#[cfg(feature = "provider")]
+mod script;
+#[cfg(feature = "provider")]
+mod stream;
+
+#[cfg(feature = "provider")]
+pub use cut::Cut;
+#[cfg(feature = "provider")]
+pub use memory::{MemoryEnd, MemoryReply, MemoryTransport};
+#[cfg(feature = "provider")]
+pub use model::ScriptedModel;
+#[cfg(feature = "provider")]
+pub use script::Script;
+#[cfg(feature = "provider")]
+pub use stream::{collect, fold};
