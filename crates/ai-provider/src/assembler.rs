@@ -1,5 +1,7 @@
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{ErrorClass, ModelError};
 use crate::finish::FinishReason;
 use crate::id::Id;
@@ -80,7 +82,7 @@ enum Slot {
 }
 
 /// A tool call whose input began and whose call never came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncompleteCall {
     /// The id the call would have had.
     pub id: Id,

@@ -353,6 +353,18 @@ pub struct ErrorRecord {
     pub url: Option<String>,
 }
 
+/// The error a record was made of, without hint, excerpt and sources.
+impl From<ErrorRecord> for ModelError {
+    fn from(record: ErrorRecord) -> Self {
+        let mut error = Self::new(record.class, record.message).with_retryable(record.retryable);
+        error.0.status = record.status;
+        error.0.code = record.code;
+        error.0.request_id = record.request_id;
+        error.0.url = record.url;
+        error
+    }
+}
+
 impl fmt::Display for ErrorRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.class, self.message)

@@ -1,0 +1,19 @@
+//! The run as data: what shall happen next, and what has happened.
+//!
+//! A [`Run`] does nothing by itself. [`Run::next`] says what its driver shall do, [`Run::feed`] takes what came
+//! of it. There is no closure, no clock and no future in it, so it can be stored after any input and go on in
+//! another process. The driver is [`ToolLoop`](crate::ToolLoop).
+
+mod input;
+mod machine;
+mod outcome;
+mod record;
+mod step;
+
+#[cfg(test)]
+mod tests;
+
+pub use input::{Answer, ApprovalVerdict, Input, Interruption, OutOfOrder, Prepared, ToolFacts, Verdict};
+pub use machine::{Next, Run, RunConfig, RunSnapshot, VerdictRecord};
+pub use outcome::{BudgetKind, Outcome, TerminalRecord};
+pub use record::{DeliveryUnknown, FailedStep, PendingApproval, StepRecord, ToolRecord, ToolStatus};

@@ -1,0 +1,68 @@
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use ai_provider::CancellationToken;
+use tokio::time::Sleep;
+
+use crate::run::Interruption;
+
+/// What can cut a run at any point: the caller's token, and the deadline. Runs only while polled.
+pub(super) struct Interrupt {
+    token: CancellationToken,
+    cancelled: Pin<Box<dyn Future<Output = ()> + Send>>,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl Interrupt {
+    pub(super) fn new(token: CancellationToken, deadline: Option<Instant>) -> Self {
+        let cancelled = Box::pin(token.clone().cancelled_owned());
+        let deadline = deadline.map(|at| Box::pin(tokio::time::sleep_until(at.into())));
+        Self { token, cancelled, deadline }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline.as_ref().map(|sleep| sleep.deadline().into_std())
+    }
+
+    /// Whether the deadline has passed.
+    pub(super) fn is_time_up(&self) -> bool {
+        self.deadline.as_ref().is_some_and(|sleep| sleep.deadline() <= tokio::time::Instant::now())
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Interruption> {
+        // The token's own flag first: its future does not poll to ready before it was woken.
+        if self.token.is_cancelled() || self.cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Interruption::Cancelled);
+        }
+        match &mut self.deadline {
+            Some(sleep) => sleep.as_mut().poll(cx).map(|()| Interruption::TimeUp),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Awaits a future unless the run is cut first.
+    pub(super) async fn race<F: Future>(&mut self, future: F) -> Result<F::Output, Interruption> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match self.poll(cx) {
+            Poll::Ready(by) => Poll::Ready(Err(by)),
+            Poll::Pending => future.as_mut().poll(cx).map(Ok),
+        })
+        .await
+    }
+
+    /// Stops the clock: the time until [`resume`](Self::resume) does not count.
+    pub(super) fn suspend(&mut self) -> Option<Duration> {
+        let sleep = self.deadline.take()?;
+        Some(sleep.deadline().saturating_duration_since(tokio::time::Instant::now()))
+    }
+
+    pub(super) fn resume(&mut self, left: Option<Duration>) {
+        self.deadline = left.map(|left| Box::pin(tokio::time::sleep(left)));
+    }
+}

@@ -1,0 +1,158 @@
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ai_provider::{Assembled, Assembler, AssistantMessage, ModelError, StreamPart};
+
+use super::control::LoopControl;
+use super::event::{RunEnd, ToolEvent};
+use super::handle::Decisions;
+use super::tools::Tools;
+use crate::run::{Input, Interruption, Outcome, Run, StepRecord};
+
+/// The run with what is under way: what must be settled exactly once, by `Drop` if need be.
+pub(super) struct Live {
+    run: Run,
+    control: Arc<dyn LoopControl>,
+    decisions: Arc<Decisions>,
+    answer: Option<Assembler>,
+    /// What the answer came to, where it has ended and was not taken yet.
+    ended: Option<Assembled>,
+    tools: Option<Tools>,
+    error: Option<ModelError>,
+    handed_out: usize,
+    parked: bool,
+    end: Option<RunEnd>,
+}
+
+impl Live {
+    pub(super) fn new(run: Run, control: Arc<dyn LoopControl>, decisions: Arc<Decisions>) -> Self {
+        Self {
+            handed_out: run.steps().len(),
+            run,
+            control,
+            decisions,
+            answer: None,
+            ended: None,
+            tools: None,
+            error: None,
+            parked: false,
+            end: None,
+        }
+    }
+
+    pub(super) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Feeds the machine. It asked for the input, so a refusal is a fault of the driver: the run is ended
+    /// rather than asked for ever.
+    pub(super) fn feed(&mut self, input: Input) {
+        if let Err(error) = self.run.feed(input) {
+            tracing::error!(%error, "the run machine refused an input of its driver");
+            let _ = self.run.feed(Input::Interrupted { by: Interruption::Cancelled, partial: None });
+        }
+    }
+
+    pub(super) fn begin_answer(&mut self) {
+        self.answer = Some(Assembler::default());
+    }
+
+    pub(super) fn hear(&mut self, part: &StreamPart) -> Result<(), ModelError> {
+        self.answer.get_or_insert_default().push(part)
+    }
+
+    pub(super) fn end_answer(&mut self) -> Assembled {
+        self.answer.take().unwrap_or_default().finish()
+    }
+
+    pub(super) fn restore_answer(&mut self, assembled: Assembled) {
+        self.ended = Some(assembled);
+    }
+
+    pub(super) fn abandon_answer(&mut self) {
+        self.answer = None;
+        self.ended = None;
+    }
+
+    /// What the model has said in the answer under way.
+    pub(super) fn partial(&self) -> AssistantMessage {
+        match (&self.answer, &self.ended) {
+            (Some(answer), _) => answer.snapshot().message,
+            (None, Some(ended)) => ended.message.clone(),
+            (None, None) => AssistantMessage::default(),
+        }
+    }
+
+    pub(super) fn begin_tools(&mut self, tools: Tools) {
+        self.tools = Some(tools);
+    }
+
+    pub(super) fn poll_tools(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+        match &mut self.tools {
+            Some(tools) => tools.poll_next(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    pub(super) fn next_complete_step(&mut self) -> Option<Arc<StepRecord>> {
+        let step = self.run.steps().get(self.handed_out).cloned()?;
+        self.handed_out += 1;
+        Some(step)
+    }
+
+    pub(super) fn failed(&mut self, error: ModelError) {
+        self.error = Some(error);
+    }
+
+    /// The run ends here without being done: it waits in its stored form.
+    pub(super) fn park(&mut self) {
+        self.parked = true;
+    }
+
+    /// Cuts the run. Running tools are dropped, and what is said of them stands in the history.
+    pub(super) fn interrupt(&mut self, by: Interruption) {
+        let cut = self.tools.take().map(|mut tools| tools.cut()).unwrap_or_default();
+        for record in cut {
+            self.feed(Input::ToolFinished(Box::new(record)));
+        }
+        let partial = self.partial();
+        self.abandon_answer();
+        // A run that failed stays failed: the error came first.
+        let _ = self.run.feed(Input::Interrupted { by, partial: Some(partial) });
+        self.parked &= self.run.outcome().is_none();
+    }
+
+    /// Fixes how the run ended. From here on nothing changes it.
+    pub(super) fn claim(&mut self) -> RunEnd {
+        let end = self.end.get_or_insert_with(|| {
+            let outcome = self.run.outcome().cloned().unwrap_or_else(|| Outcome::AwaitingApproval {
+                calls: self.run.pending_approvals().into_iter().map(|pending| pending.call).collect(),
+            });
+            let error = match &outcome {
+                Outcome::Failed { error, .. } => {
+                    Some(self.error.take().unwrap_or_else(|| ModelError::from(error.clone())))
+                }
+                _ => None,
+            };
+            RunEnd {
+                outcome,
+                error,
+                usage: self.run.usage().clone(),
+                steps: self.run.steps().to_vec(),
+                new_messages: self.run.new_messages().to_vec(),
+            }
+        });
+        end.clone()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if self.end.is_none() && !self.parked && self.run.outcome().is_none() {
+            self.interrupt(Interruption::Cancelled);
+        }
+        self.decisions.close();
+        let end = self.claim();
+        self.control.settled(&end);
+    }
+}

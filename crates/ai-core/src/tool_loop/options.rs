@@ -1,0 +1,75 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ai_provider::{CancellationToken, Delivery, RunScope};
+
+use super::control::{LoopControl, NoControl};
+
+/// What belongs to one run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Cancelling it ends the run cleanly, with what it has.
+    pub cancel: CancellationToken,
+    /// When the run must be over, read off tokio's clock. It is suspended while a person decides.
+    pub deadline: Option<Instant>,
+    /// How answers shall come over the wire.
+    pub delivery: Delivery,
+    /// Where layers keep what lasts for one run.
+    pub scope: RunScope,
+    /// Who takes part in the run.
+    pub control: Arc<dyn LoopControl>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            cancel: CancellationToken::new(),
+            deadline: None,
+            delivery: Delivery::Stream,
+            scope: RunScope::new(),
+            control: Arc::new(NoControl),
+        }
+    }
+}
+
+impl RunOptions {
+    /// Sets the token.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Sets the deadline, from now on.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.deadline = Some((tokio::time::Instant::now() + timeout).into_std());
+        self
+    }
+
+    /// Sets the delivery.
+    #[must_use]
+    pub fn with_delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Sets who takes part.
+    #[must_use]
+    pub fn with_control(mut self, control: Arc<dyn LoopControl>) -> Self {
+        self.control = control;
+        self
+    }
+}
+
+/// What happens when a call needs a person's consent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Approvals {
+    /// The run ends; it goes on from its stored form once the decisions are there.
+    #[default]
+    EndRun,
+    /// The run waits for [`RunHandle::decide`](super::RunHandle::decide).
+    InPlace,
+}
