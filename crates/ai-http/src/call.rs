@@ -1,11 +1,20 @@
+use std::fmt;
+
 use ai_provider::{ErrorClass, ModelError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
+use crate::redact::{is_secret_name, redact_url};
+
+#[cfg(test)]
+mod tests;
+
 /// A request as it goes out, whole: what [`Codec::encode`](crate::Codec::encode) makes and a
 /// [`Transport`](crate::Transport) sends.
-#[derive(Clone, Debug)]
+///
+/// `Debug` shows neither secrets nor the body.
+#[derive(Clone)]
 pub struct HttpCall {
     /// The method.
     pub method: Method,
@@ -60,18 +69,39 @@ impl HttpCall {
         Ok(())
     }
 
-    /// Sets the caller's own headers last: they replace ours, and `None` removes one.
+    /// Sets the caller's own headers: they replace ours, and `None` removes one. A value is marked sensitive
+    /// if the name of its header says that it is a secret (`authorization`, `api-key`, `cookie`, …).
     ///
     /// # Errors
     /// As [`set_header`](Self::set_header).
     pub fn apply_extra(&mut self, headers: &[(String, Option<String>)]) -> Result<(), ModelError> {
         for (name, value) in headers {
             match value {
+                Some(value) if is_secret_name(name) => self.set_secret_header(name, value)?,
                 Some(value) => self.set_header(name, value)?,
                 None => drop(self.headers.remove(header_name(name)?)),
             }
         }
         Ok(())
+    }
+
+    /// Removes the headers the caller does not want, those of the authorization too.
+    pub(crate) fn remove_unwanted(&mut self, headers: &[(String, Option<String>)]) -> Result<(), ModelError> {
+        let unwanted = headers.iter().filter(|(_, value)| value.is_none());
+        unwanted
+            .map(|(name, _)| header_name(name))
+            .try_for_each(|name| name.map(|name| drop(self.headers.remove(name))))
+    }
+}
+
+impl fmt::Debug for HttpCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpCall")
+            .field("method", &self.method)
+            .field("url", &redact_url(&self.url))
+            .field("headers", &self.headers)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish()
     }
 }
 

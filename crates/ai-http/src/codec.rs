@@ -54,8 +54,11 @@ pub trait Codec: Send + Sync + 'static {
 
 /// Reads the events of one response.
 pub trait Decoder: Send {
-    /// Takes one event and pushes the parts it gives. Never called again after `Done`, `Trailing` or an
-    /// error; parts pushed before an error are delivered before it.
+    /// Takes one event and pushes the parts it gives. Never called again after `Done` or an error; after
+    /// `Trailing` it gets the trailing events, and may return any [`Next`] (the first limit holds). Parts
+    /// pushed before an error are delivered before it.
+    ///
+    /// Raw parts are pushed by the caller, and nothing is delivered behind a `Finish`.
     ///
     /// # Errors
     /// `Protocol` for what breaks the API's rules, or the failure the event itself reports.

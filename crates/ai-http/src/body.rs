@@ -1,0 +1,300 @@
+//! Reads a body: chunks to events to parts.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ai_provider::{ErrorClass, ModelError, StreamPart};
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::codec::{Decoder, End, Event, Framing, Next, Parts};
+use crate::excerpt::excerpt;
+use crate::framer::Framer;
+use crate::limits::Limits;
+use crate::lines::LinesFramer;
+use crate::redact::rebuild;
+use crate::report::Report;
+use crate::sse::SseFramer;
+use crate::transport::Body;
+use crate::wait::{Guard, Patience};
+use crate::whole::WholeFramer;
+
+/// Bytes given to the framer at once: its buffer stays small, and in the cache, however large the chunks.
+const FEED: usize = 8 * 1024;
+
+/// Chunks read in one poll before other tasks get their turn and the timers are looked at.
+const BURST: u32 = 32;
+
+/// What a poll of the body gives.
+pub(crate) enum Step {
+    Part(StreamPart),
+    /// The last part.
+    Finish(StreamPart),
+    Failed(ModelError),
+    /// The body is a web page, which begins like this.
+    Page(Bytes),
+}
+
+/// How the framer's events are to be taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Meant to be server-sent events, unless the first byte says otherwise.
+    Undecided,
+    Events,
+    /// The body is one document.
+    Whole,
+}
+
+/// Where reading has got to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The body is being read.
+    Body,
+    /// It has ended; the framer may still hold an event.
+    Leftover,
+    /// The decoder is done.
+    Decoded,
+}
+
+/// A body under way.
+pub(crate) struct Reading {
+    body: Body,
+    /// Read, and not yet given to the framer.
+    chunk: Bytes,
+    framer: Box<dyn Framer>,
+    kind: Kind,
+    decoder: Box<dyn Decoder>,
+    parts: Parts,
+    /// Comes behind the parts.
+    failure: Option<ModelError>,
+    phase: Phase,
+    idle: Patience,
+    /// Set once the answer is over but for its trailing events.
+    trailing: Option<Patience>,
+    include_raw: bool,
+    report: Report,
+    limits: Limits,
+}
+
+impl Reading {
+    pub(crate) fn new(
+        body: Body,
+        framing: Framing,
+        decoder: Box<dyn Decoder>,
+        idle: Option<Duration>,
+        limits: Limits,
+        report: Report,
+    ) -> Self {
+        let (framer, kind): (Box<dyn Framer>, _) = match framing {
+            Framing::Sse => (Box::new(SseFramer::new(&limits)), Kind::Undecided),
+            Framing::Lines => (Box::new(LinesFramer::new(&limits)), Kind::Events),
+            Framing::Whole => (Box::new(WholeFramer::new(&limits)), Kind::Whole),
+            Framing::Custom(framer) => (framer, Kind::Events),
+        };
+        Self {
+            body,
+            chunk: Bytes::new(),
+            framer,
+            kind,
+            decoder,
+            parts: Parts::default(),
+            failure: None,
+            phase: Phase::Body,
+            idle: Patience::new(idle),
+            trailing: None,
+            include_raw: false,
+            report,
+            limits,
+        }
+    }
+
+    pub(crate) fn with_raw(mut self, include_raw: bool) -> Self {
+        self.include_raw = include_raw;
+        self
+    }
+
+    pub(crate) fn into_parts(self) -> (Body, Report) {
+        (self.body, self.report)
+    }
+
+    pub(crate) fn poll(&mut self, guard: &mut Guard, cx: &mut Context<'_>) -> Poll<Step> {
+        if guard.is_cancelled() {
+            return Poll::Ready(Step::Failed(self.report.complete(ModelError::cancelled())));
+        }
+        let mut chunks = 0;
+        loop {
+            if let Some(part) = self.parts.pop() {
+                match part {
+                    // A decoder that fails has not finished, whatever it said before.
+                    StreamPart::Finish(_) if self.failure.is_some() => continue,
+                    StreamPart::Finish(_) => return Poll::Ready(Step::Finish(part)),
+                    _ => return Poll::Ready(Step::Part(part)),
+                }
+            }
+            if self.phase == Phase::Decoded {
+                let error = self.failure.take().unwrap_or_else(no_finish);
+                return Poll::Ready(Step::Failed(self.report.complete(error)));
+            }
+            if let Err(error) = guard.check() {
+                self.interrupt(error);
+            } else if self.decode() {
+            } else if !self.chunk.is_empty() {
+                if let Some(page) = self.feed() {
+                    return Poll::Ready(Step::Page(page));
+                }
+            } else if chunks < BURST && self.read(cx).is_ready() {
+                chunks += 1;
+            } else if self.watch(guard, cx).is_pending() {
+                if chunks == BURST {
+                    cx.waker().wake_by_ref();
+                }
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Decodes the next event, or what the end of the body means; says whether there was one.
+    fn decode(&mut self) -> bool {
+        let leftover = self.phase == Phase::Leftover;
+        let event = if leftover { self.framer.end() } else { self.framer.next() };
+        match event {
+            Ok(Some(event)) => {
+                if self.include_raw {
+                    self.parts.push(raw(event));
+                }
+                match self.decoder.event(event, &mut self.parts) {
+                    Ok(Next::More) => {}
+                    Ok(Next::Done) => self.phase = Phase::Decoded,
+                    Ok(Next::Trailing(limit)) => {
+                        self.trailing.get_or_insert_with(|| Patience::new(Some(limit)));
+                    }
+                    Err(error) => {
+                        let error = judge(error, event, leftover, self.kind == Kind::Whole);
+                        self.break_off(error, leftover);
+                    }
+                }
+            }
+            Ok(None) if leftover => self.end(End::Body),
+            Ok(None) => return false,
+            Err(error) => self.break_off(error, leftover),
+        }
+        true
+    }
+
+    /// A cut behind the end of the answer is only the end of the body.
+    fn break_off(&mut self, error: ModelError, leftover: bool) {
+        if leftover && self.trailing.is_some() && error.class() == ErrorClass::Incomplete {
+            self.end(End::Body);
+        } else {
+            self.fail(error);
+        }
+    }
+
+    fn end(&mut self, why: End) {
+        self.phase = Phase::Decoded;
+        self.failure = self.decoder.end(why, &mut self.parts).err();
+    }
+
+    fn fail(&mut self, error: ModelError) {
+        self.phase = Phase::Decoded;
+        self.failure = Some(error);
+    }
+
+    /// Ends the call from outside. An answer that lacks only its trailing events is kept, but for a cancel.
+    fn interrupt(&mut self, error: ModelError) {
+        if self.trailing.is_some() && !error.is_cancelled() {
+            self.end(End::TrailingOver);
+        } else {
+            self.fail(error);
+        }
+    }
+
+    /// Gives the framer its next bytes, or gives back those of a web page.
+    fn feed(&mut self) -> Option<Bytes> {
+        if self.kind == Kind::Undecided {
+            // White space and a byte-order mark may stand before all kinds.
+            let blank = |byte: &u8| b" \t\r\n\xEF\xBB\xBF".contains(byte);
+            match self.chunk.iter().find(|byte| !blank(byte)) {
+                None => {}
+                Some(b'<') => return Some(std::mem::take(&mut self.chunk)),
+                Some(b'{' | b'[') => {
+                    self.kind = Kind::Whole;
+                    self.framer = Box::new(WholeFramer::new(&self.limits));
+                }
+                Some(_) => self.kind = Kind::Events,
+            }
+        }
+        let piece = self.chunk.split_to(FEED.min(self.chunk.len()));
+        self.framer.push(&piece);
+        None
+    }
+
+    /// Reads the next chunk.
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.body.as_mut().poll_next(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.idle.rest();
+                self.chunk = chunk;
+            }
+            Poll::Ready(None) => self.phase = Phase::Leftover,
+            Poll::Ready(Some(Err(_))) if self.trailing.is_some() => self.end(End::Body),
+            Poll::Ready(Some(Err(error))) => {
+                let message = format!("the answer broke off and is incomplete: {}", error.message());
+                self.fail(rebuild(&error, error.class(), message, str::to_owned));
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Looks at everything that may end the wait for a chunk; ready if something did.
+    fn watch(&mut self, guard: &mut Guard, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(trailing) = &mut self.trailing
+            && (trailing.poll(cx).is_ready() || self.idle.poll(cx).is_ready())
+        {
+            self.end(End::TrailingOver);
+        } else if let Poll::Ready(error) = guard.poll(cx) {
+            self.interrupt(error);
+        } else if self.idle.poll(cx).is_ready() {
+            self.fail(ModelError::new(
+                ErrorClass::Timeout,
+                "the server fell silent in the middle of the answer",
+            ));
+        } else {
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+}
+
+fn raw(event: Event<'_>) -> StreamPart {
+    let raw_value = serde_json::from_str(event.data).unwrap_or_else(|_| Value::String(event.data.to_owned()));
+    StreamPart::Raw { raw_value }
+}
+
+fn no_finish() -> ModelError {
+    ModelError::new(ErrorClass::Incomplete, "the answer ended without a finish")
+}
+
+/// What a decoder's failure means where the event stood: an event that lacks its end was cut, not malformed.
+fn judge(error: ModelError, event: Event<'_>, leftover: bool, whole: bool) -> ModelError {
+    if error.class() != ErrorClass::Protocol {
+        return error;
+    }
+    if leftover && (!whole || is_cut(event.data)) {
+        let message = format!("the body ended inside an event: {}", error.message());
+        return rebuild(&error, ErrorClass::Incomplete, message, str::to_owned);
+    }
+    let error =
+        if error.excerpt().is_none() { error.with_excerpt(excerpt(event.data.as_bytes())) } else { error };
+    if whole || error.message().starts_with("event ") {
+        return error;
+    }
+    let message = format!("event {}: {}", event.number, error.message());
+    rebuild(&error, ErrorClass::Protocol, message, str::to_owned)
+}
+
+/// Whether this would be JSON if it went on.
+fn is_cut(json: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(json).is_err_and(|error| error.is_eof())
+}

@@ -1,0 +1,88 @@
+use std::time::SystemTime;
+
+use ai_provider::{ErrorClass, ModelError};
+use http::HeaderMap;
+
+use crate::call::HttpCall;
+use crate::hint::{resolve, retry_hint};
+use crate::redact::{Secrets, rebuild, redact_url};
+use crate::transport::HttpResponse;
+
+/// What every error of a call carries besides its own message, and what it must not carry.
+#[derive(Debug)]
+pub(crate) struct Report {
+    url: String,
+    request_id: Option<String>,
+    secrets: Secrets,
+    has_key: bool,
+}
+
+impl Report {
+    pub(crate) fn new(call: &HttpCall, mut secrets: Secrets) -> Self {
+        secrets.add_headers(&call.headers);
+        secrets.add_url(&call.url);
+        Self {
+            url: redact_url(&call.url),
+            request_id: None,
+            has_key: call.headers.values().any(http::HeaderValue::is_sensitive),
+            secrets,
+        }
+    }
+
+    /// Notes who answered.
+    pub(crate) fn answered(&mut self, response: &HttpResponse) {
+        self.request_id = request_id(&response.headers);
+        if !response.url.is_empty() {
+            self.secrets.add_url(&response.url);
+            self.url = redact_url(&response.url);
+        }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// Completes an error.
+    pub(crate) fn complete(&self, error: ModelError) -> ModelError {
+        let url = error.url().map_or_else(|| self.url.clone(), redact_url);
+        let mut error = error.with_url(url);
+        if let (None, Some(id)) = (error.request_id(), &self.request_id) {
+            error = error.with_request_id(id);
+        }
+        self.secrets.mask_error(error)
+    }
+
+    /// Completes the error that a response of this kind is.
+    pub(crate) fn complete_response(
+        &self,
+        error: ModelError,
+        status: u16,
+        headers: &HeaderMap,
+    ) -> ModelError {
+        let now = SystemTime::now();
+        let hint =
+            error.hint().and_then(|hint| resolve(hint, headers, now)).or_else(|| retry_hint(headers, now));
+        let mut error = if error.status().is_none() { error.with_status(status) } else { error };
+        if let Some(hint) = hint {
+            error = error.with_hint(hint);
+        }
+        if error.class() == ErrorClass::Auth && !self.has_key {
+            let message = format!("{} (the request carried no key)", error.message());
+            error = rebuild(&error, ErrorClass::Auth, message, str::to_owned);
+        }
+        self.complete(error)
+    }
+}
+
+/// The id under which the provider knows the request, by whatever name its servers use.
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    const NAMES: [&str; 5] =
+        ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id", "x-amzn-requestid"];
+    let values = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).map(str::trim);
+    // Ids are short. What is not was not meant as one.
+    values.filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned).next()
+}
