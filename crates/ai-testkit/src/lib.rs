@@ -6,6 +6,7 @@
 //! |---|---|
 //! | an agent, a middleware, anything that calls a [`LanguageModel`](ai_provider::LanguageModel) | [`ScriptedModel`] and [`Script`] |
 //! | a provider's codec and the driver around it, with a paused clock | [`MemoryTransport`] and [`MemoryReply`] |
+//! | a client against a real socket: cuts, resets, servers that hang, dropped streams | [`WireServer`] and [`WireReply`] |
 //! | that any cutting of the bytes gives the same parts | [`Cut`] |
 //! | what a stream gave | [`collect`], [`fold`], [`check_order`] |
 //!
@@ -29,11 +30,6 @@
 //! # }
 //! ```
 #![cfg_attr(not(feature = "provider"), allow(rustdoc::broken_intra_doc_links))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a server needs a thread of its own; the kit is used from tests only"
-)]
-
 #[cfg(feature = "provider")]
 mod cut;
 #[cfg(feature = "provider")]
@@ -44,6 +40,8 @@ mod model;
 mod script;
 #[cfg(feature = "provider")]
 mod stream;
+#[cfg(feature = "provider")]
+mod wire;
 
 #[cfg(feature = "provider")]
 pub use cut::Cut;
@@ -55,3 +53,5 @@ pub use model::ScriptedModel;
 pub use script::Script;
 #[cfg(feature = "provider")]
 pub use stream::{collect, fold};
+#[cfg(feature = "provider")]
+pub use wire::{RecordedRequest, WireEnd, WireFraming, WireReply, WireServer};
