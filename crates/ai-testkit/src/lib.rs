@@ -8,6 +8,7 @@
 //! | a provider's codec and the driver around it, with a paused clock | [`MemoryTransport`] and [`MemoryReply`] |
 //! | a client against a real socket: cuts, resets, servers that hang, dropped streams | [`WireServer`] and [`WireReply`] |
 //! | that any cutting of the bytes gives the same parts | [`Cut`] |
+//! | an adapter against recorded traffic of real providers | [`recordings`] |
 //! | what a stream gave | [`collect`], [`fold`], [`check_order`] |
 //!
 //! Everything stands under the feature `provider`, which is on by default.
@@ -30,12 +31,17 @@
 //! # }
 //! ```
 #![cfg_attr(not(feature = "provider"), allow(rustdoc::broken_intra_doc_links))]
+
 #[cfg(feature = "provider")]
 mod cut;
 #[cfg(feature = "provider")]
 mod memory;
 #[cfg(feature = "provider")]
 mod model;
+#[cfg(feature = "provider")]
+mod order;
+#[cfg(feature = "provider")]
+pub mod recordings;
 #[cfg(feature = "provider")]
 mod script;
 #[cfg(feature = "provider")]
@@ -49,6 +55,8 @@ pub use cut::Cut;
 pub use memory::{MemoryEnd, MemoryReply, MemoryTransport};
 #[cfg(feature = "provider")]
 pub use model::ScriptedModel;
+#[cfg(feature = "provider")]
+pub use order::check_order;
 #[cfg(feature = "provider")]
 pub use script::Script;
 #[cfg(feature = "provider")]
