@@ -1,10 +1,57 @@
-//! placeholder
+//! The layer agents are built on: a registry of providers, tools, the run as a machine of plain data, and the
+//! loop that drives it.
+//!
+//! | you want to | look at |
+//! |---|---|
+//! | find a model by name | [`Registry`], [`ModelRef`] |
+//! | give a model tools | [`tool_fn`], [`ToolSet`], [`Tool`] |
+//! | run an agent | [`create_agent`], [`ToolLoop`], [`LoopEvent`] |
+//! | take part in a run | [`LoopControl`] |
+//! | store a run and go on later | [`run::Run`], [`run::RunSnapshot`], [`ToolLoop::resume`] |
+//!
+//! Nothing here spawns a task: a run lives inside the stream that reads it, and dropping that stream ends the
+//! model call and the tools where they stand. The one exception is [`tool_fn_blocking`].
+//!
+//! # Example
+//!
+//! ```
+//! use ai_core::{create_agent, tool_fn, Effect, Error, LoopEvent, Registry, RunOptions, ToolError, ToolSet};
+//! use ai_provider::{Message, StreamPart};
+//! use futures_util::StreamExt;
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct City {
+//!     /// The city's name.
+//!     name: String,
+//! }
+//!
+//! # async fn f(registry: Registry) -> Result<(), Error> {
+//! let weather = tool_fn("weather", "Tells the weather of a city.", |city: City, _ctx| async move {
+//!     Ok::<_, ToolError>(format!("Sunny in {}.", city.name))
+//! })
+//! .with_effect(Effect::ReadOnly);
+//!
+//! let agent = create_agent(&registry, "openai:gpt-5").await?.with_tools(ToolSet::new().with(weather)?);
+//! let (_handle, mut events) = agent.start([Message::user("How is Rome?")], RunOptions::default());
+//! while let Some(event) = events.next().await {
+//!     if let LoopEvent::Part(StreamPart::TextDelta { delta, .. }) = event {
+//!         print!("{delta}");
+//!     }
+//! }
+//! # Ok(()) }
+//! ```
+
+mod create_agent;
 mod error;
 mod model_ref;
 mod registry;
 pub mod run;
 mod tool;
 mod tool_loop;
+
+pub use create_agent::{CreateAgent, create_agent};
 pub use error::{Error, ErrorKind};
 pub use model_ref::ModelRef;
 pub use registry::Registry;
@@ -12,4 +59,7 @@ pub use tool::{
     Effect, FnTool, TerminalFailure, TerminalPermit, Tool, ToolContext, ToolError, ToolSet, ToolStream,
     ToolYield, tool_fn, tool_fn_blocking,
 };
-pub use tool_loop::*;
+pub use tool_loop::{
+    Approvals, DecideError, Decision, LoopControl, LoopEvent, LoopStream, NoControl, OnError, RunEnd,
+    RunHandle, RunOptions, StepFailure, StepOverrides, StepReset, StepStart, StepView, ToolEvent, ToolLoop,
+};

@@ -10,9 +10,6 @@ mod outcome;
 mod record;
 mod step;
 
-#[cfg(test)]
-mod tests;
-
 pub use input::{Answer, ApprovalVerdict, Input, Interruption, OutOfOrder, Prepared, ToolFacts, Verdict};
 pub use machine::{Next, Run, RunConfig, RunSnapshot, VerdictRecord};
 pub use outcome::{BudgetKind, Outcome, TerminalRecord};

@@ -84,6 +84,9 @@ pub struct RunEnd {
     pub usage: Usage,
     /// The steps that are complete.
     pub steps: Vec<Arc<StepRecord>>,
+    /// The run as it stands, to go on with it: where it waits for approval, its steps are not all in
+    /// [`new_messages`](Self::new_messages) yet.
+    pub snapshot: RunSnapshot,
     /// What the run added to the history, ready to be appended to it.
     pub new_messages: Vec<Arc<Message>>,
 }

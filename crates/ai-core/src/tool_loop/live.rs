@@ -138,6 +138,7 @@ impl Live {
                 outcome,
                 error,
                 usage: self.run.usage().clone(),
+                snapshot: self.run.snapshot(),
                 steps: self.run.steps().to_vec(),
                 new_messages: self.run.new_messages().to_vec(),
             }

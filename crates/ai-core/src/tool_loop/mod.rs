@@ -12,9 +12,6 @@ mod live;
 mod options;
 mod tools;
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;

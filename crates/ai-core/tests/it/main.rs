@@ -1,0 +1,21 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::field_reassign_with_default,
+    clippy::disallowed_methods,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests fail by panicking and may leave tasks behind"
+)]
+
+mod approval;
+mod endings;
+mod machine;
+mod properties;
+mod registry;
+mod seam;
+mod support;
+mod tools;

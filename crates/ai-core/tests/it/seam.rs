@@ -1,0 +1,265 @@
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use ai_core::run::{Outcome, StepRecord, ToolStatus, Verdict};
+use ai_core::{LoopControl, LoopEvent, OnError, RunOptions, StepFailure, StepOverrides, StepView, ToolSet};
+use ai_provider::{
+    AttemptEvent, CallContext, Capabilities, ErrorClass, Event, LanguageModel, Message, ModelError,
+    ModelStream, Request, StreamPart, TargetId, ToolChoice,
+};
+use ai_testkit::{Script, ScriptedModel};
+use async_trait::async_trait;
+
+use crate::support::{calls, echo, loop_of, run};
+
+#[derive(Default)]
+struct Seam {
+    overrides: Mutex<Vec<StepOverrides>>,
+    on_error: OnError,
+    stop_at: Option<u32>,
+    log: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl LoopControl for Seam {
+    async fn prepare_step(&self, step: &StepView<'_>) -> StepOverrides {
+        self.log.lock().unwrap().push(format!("prepare {} after {}", step.step(), step.steps().len()));
+        let mut overrides = self.overrides.lock().unwrap();
+        if overrides.is_empty() { StepOverrides::default() } else { overrides.remove(0) }
+    }
+    async fn on_step_end(&self, step: &StepRecord) {
+        self.log.lock().unwrap().push(format!("end {}", step.step));
+    }
+    async fn stop_when(&self, step: &StepView<'_>) -> Vec<Verdict> {
+        self.log.lock().unwrap().push(format!("stop? {}", step.step()));
+        (self.stop_at == Some(step.step())).then_some(Verdict::SteerYield).into_iter().collect()
+    }
+    async fn on_step_error(&self, failure: &StepFailure<'_>) -> OnError {
+        self.log.lock().unwrap().push(format!(
+            "error {} {} may_retry={} said={:?}",
+            failure.step,
+            failure.error.class(),
+            failure.may_retry,
+            failure.partial.text()
+        ));
+        self.on_error
+    }
+}
+
+fn with(overrides: impl FnOnce(&mut StepOverrides)) -> Mutex<Vec<StepOverrides>> {
+    let mut first = StepOverrides::default();
+    overrides(&mut first);
+    Mutex::new(vec![first])
+}
+
+fn two_steps() -> ScriptedModel {
+    ScriptedModel::new().reply(calls(&[("a", "echo", r#"{"text":"x"}"#)])).reply(Script::text_reply("done"))
+}
+
+fn texts(request: &Request) -> Vec<String> {
+    request.messages.iter().map(|message| serde_json::to_string(&**message).unwrap()).collect()
+}
+
+/// [AC-39]
+#[tokio::test]
+async fn messages_of_a_step_hold_for_that_step_and_a_history_stays() {
+    let other = vec![Arc::new(Message::user("other"))];
+    let model = two_steps();
+    let seam = Arc::new(Seam { overrides: with(|o| o.messages = Some(other.clone())), ..Seam::default() });
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap());
+    run(&agent, RunOptions::default().with_control(seam)).await;
+    assert!(texts(&model.requests()[0])[0].contains("other"));
+    assert!(texts(&model.requests()[1])[0].contains("go"));
+
+    let model = two_steps();
+    let seam = Arc::new(Seam { overrides: with(|o| o.history = Some(other.clone())), ..Seam::default() });
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap());
+    run(&agent, RunOptions::default().with_control(seam)).await;
+    assert!(texts(&model.requests()[0])[0].contains("other"));
+    assert!(texts(&model.requests()[1])[0].contains("other"));
+    assert_eq!(model.requests()[1].messages.len(), 3);
+}
+
+/// [AC-39]
+#[tokio::test]
+async fn a_step_can_have_another_model_other_instructions_and_another_choice() {
+    let (model, special) =
+        (two_steps(), ScriptedModel::new().reply(calls(&[("z", "echo", r#"{"text":"x"}"#)])));
+    let given = Arc::new(special.clone()) as Arc<dyn LanguageModel>;
+    let overrides = with(|o| {
+        o.model = Some(given);
+        o.system = Some("Only now.".to_owned());
+        o.tool_choice = Some(ToolChoice::Required);
+    });
+    let seam = Arc::new(Seam { overrides, ..Seam::default() });
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap()).with_instructions("Always.");
+    run(&agent, RunOptions::default().with_control(seam)).await;
+    let (first, second) = (&special.requests()[0], &model.requests()[0]);
+    assert_eq!(first.tool_choice, ToolChoice::Required);
+    assert!(texts(first)[0].contains("Only now."));
+    assert_eq!(second.tool_choice, ToolChoice::Auto);
+    assert!(texts(second)[0].contains("Always."));
+}
+
+/// [AC-39] [AC-13]
+#[tokio::test]
+async fn an_inactive_tool_is_neither_shown_nor_run() {
+    let model = two_steps();
+    let overrides = with(|o| o.active_tools = Some(Vec::new()));
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap());
+    let seam = Arc::new(Seam { overrides, ..Seam::default() });
+    let (_, end) = run(&agent, RunOptions::default().with_control(seam)).await;
+    assert!(model.requests()[0].tools.is_empty());
+    assert_eq!(model.requests()[1].tools.len(), 1);
+    assert_eq!(end.steps[0].tools[0].status, ToolStatus::Unknown);
+}
+
+/// [AC-38]
+#[tokio::test]
+async fn a_step_tried_again_takes_back_what_it_has_shown() {
+    let error = || ModelError::new(ErrorClass::Transport, "reset");
+    let model = ScriptedModel::new()
+        .reply(Script::new().text("Here is").error(error()))
+        .reply(Script::text_reply("Here is the plan."));
+    let seam = Arc::new(Seam { on_error: OnError::Retry, ..Seam::default() });
+    let (events, end) =
+        run(&loop_of(&model, ToolSet::new()), RunOptions::default().with_control(seam.clone())).await;
+    assert_eq!(end.outcome, Outcome::Finished);
+    assert_eq!(end.steps.len(), 1);
+    assert_eq!(*end.new_messages[0], Message::assistant("Here is the plan."));
+    let resets =
+        events.iter().filter(|event| matches!(event, LoopEvent::StepReset(reset) if reset.step == 1));
+    assert_eq!(resets.count(), 1);
+    assert_ne!(model.contexts()[0].request_id, model.contexts()[1].request_id);
+    assert!(
+        seam.log.lock().unwrap().contains(&"error 1 transport may_retry=true said=\"Here is\"".to_owned())
+    );
+
+    let model = ScriptedModel::new().repeat(Script::new().error(error()));
+    let seam = Arc::new(Seam { on_error: OnError::Retry, ..Seam::default() });
+    let (_, end) = run(&loop_of(&model, ToolSet::new()), RunOptions::default().with_control(seam)).await;
+    assert!(matches!(end.outcome, Outcome::Failed { .. }));
+    assert_eq!(model.requests().len(), 2, "the bound is one retry");
+}
+
+/// [AC-20] [AC-50]
+#[tokio::test]
+async fn the_seam_is_asked_in_order() {
+    let model = two_steps();
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap());
+    let seam = Arc::new(Seam::default());
+    run(&agent, RunOptions::default().with_control(seam.clone())).await;
+    assert_eq!(
+        *seam.log.lock().unwrap(),
+        ["prepare 1 after 0", "end 1", "stop? 1", "prepare 2 after 1", "end 2"]
+    );
+
+    let seam = Arc::new(Seam { stop_at: Some(1), ..Seam::default() });
+    let agent = loop_of(&two_steps(), ToolSet::new().with(echo()).unwrap());
+    let (_, end) = run(&agent, RunOptions::default().with_control(seam)).await;
+    assert_eq!(end.outcome, Outcome::SteerYield);
+}
+
+/// [AC-28]
+#[tokio::test]
+async fn block_ids_are_unique_over_the_steps_of_a_run() {
+    let model = ScriptedModel::new()
+        .reply(
+            Script::new()
+                .text("one")
+                .tool_call("a", "echo", r#"{"text":"x"}"#)
+                .finish(ai_provider::UnifiedFinish::ToolCalls),
+        )
+        .reply(
+            Script::new()
+                .text("two")
+                .tool_call("b", "echo", r#"{"text":"x"}"#)
+                .finish(ai_provider::UnifiedFinish::ToolCalls),
+        )
+        .reply(Script::text_reply("three"));
+    let (events, _) =
+        run(&loop_of(&model, ToolSet::new().with(echo()).unwrap()), RunOptions::default()).await;
+    let mut started = Vec::new();
+    for event in &events {
+        match event {
+            LoopEvent::Part(StreamPart::TextStart { id, .. }) => {
+                assert!(!started.contains(id), "{id} is used twice");
+                started.push(id.clone());
+            }
+            LoopEvent::Part(StreamPart::TextDelta { id, .. } | StreamPart::TextEnd { id, .. }) => {
+                assert_eq!(started.last(), Some(id));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(started.len(), 3);
+}
+
+/// [AC-31] [AC-46]
+#[tokio::test]
+async fn each_request_extends_the_one_before() {
+    let model = two_steps();
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap()).with_instructions("Be brief.");
+    let (_, end) = run(&agent, RunOptions::default()).await;
+    let requests = model.requests();
+    assert!(texts(&requests[0])[0].contains("Be brief."));
+    assert_eq!(texts(&requests[1])[..2], texts(&requests[0])[..]);
+    assert_eq!(requests[0].tools, requests[1].tools);
+    assert!(end.new_messages.iter().all(|message| !matches!(&**message, Message::System(_))));
+    let contexts = model.contexts();
+    assert_ne!(contexts[0].request_id, contexts[1].request_id);
+}
+
+/// [AC-40]
+#[tokio::test]
+async fn attempt_events_come_in_their_place() {
+    struct Emits {
+        target: TargetId,
+        capabilities: Capabilities,
+        inner: ScriptedModel,
+    }
+    impl LanguageModel for Emits {
+        fn target(&self) -> &TargetId {
+            &self.target
+        }
+        fn capabilities(&self) -> &Capabilities {
+            &self.capabilities
+        }
+        fn stream(&self, request: Request, ctx: CallContext) -> ModelStream {
+            let target = self.target.clone();
+            let emitting = ctx.clone();
+            let mut inner = self.inner.stream(request, ctx);
+            let mut count = 0;
+            Box::pin(futures_util::stream::poll_fn(move |cx| {
+                let item = inner.as_mut().poll_next(cx);
+                count += 1;
+                emitting.emit(Event::Attempt(AttemptEvent::Started {
+                    attempt: count,
+                    target: target.clone(),
+                    key: None,
+                    request_id: emitting.request_id.clone(),
+                }));
+                item
+            }))
+        }
+    }
+    let model = Emits {
+        target: TargetId::new("e", "m", "x"),
+        capabilities: Capabilities::default(),
+        inner: ScriptedModel::new().reply(Script::text_reply("one two")),
+    };
+    let agent = ai_core::ToolLoop::new(Arc::new(model));
+    let (events, _) = run(&agent, RunOptions::default()).await;
+    let kinds: String = events
+        .iter()
+        .filter_map(|event| match event {
+            LoopEvent::Attempt(_) => Some('a'),
+            LoopEvent::Part(_) => Some('p'),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        kinds, "apapapapapapa",
+        "each event before the part whose poll sent it, the last before the end"
+    );
+}
