@@ -1,0 +1,377 @@
+//! The answer, frame by frame.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ai_http::{CallInfo, Decoder, End, Event, IdSeed, Next, Parts};
+use ai_provider::{
+    Delivery, ErrorClass, FileData, FilePart, Finish, FinishReason, ModelError, Origin, ProviderMetadata,
+    ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
+};
+use serde_json::value::RawValue;
+
+use crate::dialect::Dialect;
+use crate::failure;
+use blocks::{Blocks, Kind};
+use calls::{Calls, Fragment};
+use frame::{Choice, Delta, Frame};
+use logprobs::Logprobs;
+use loose::{Content, ContentPart, Scalar};
+use sources::Sources;
+
+mod blocks;
+mod calls;
+mod frame;
+mod logprobs;
+mod loose;
+mod object;
+mod sources;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+/// Where a reasoning block's metadata says which field it came in.
+pub(crate) const REASONING_FIELD: &str = "reasoningField";
+/// The fields servers use for reasoning.
+pub(crate) const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+/// Where a call's metadata holds the signature it must go back with.
+pub(crate) const SIGNATURE: &str = "thoughtSignature";
+
+/// How long usage is awaited behind the finish reason. It comes in the next packet or not at all.
+const TRAILING: Duration = Duration::from_secs(2);
+
+const END_MARK: &str = "[DONE]";
+
+pub(crate) struct ChatDecoder {
+    dialect: Arc<Dialect>,
+    origin: Origin,
+    ids: IdSeed,
+    delivery: Delivery,
+    described: bool,
+    blocks: Blocks,
+    calls: Calls,
+    sources: Sources,
+    logprobs: Logprobs,
+    refused: bool,
+    /// Something of substance came.
+    content: bool,
+    /// The last usage object, as it came.
+    usage: String,
+    /// Why the model stopped: from here on only usage is read.
+    finish: Option<FinishReason>,
+}
+
+impl ChatDecoder {
+    pub(crate) fn new(dialect: Arc<Dialect>, info: &CallInfo<'_>) -> Self {
+        Self {
+            dialect,
+            origin: info.origin(),
+            ids: info.ids.clone(),
+            delivery: info.delivery,
+            described: false,
+            blocks: Blocks::default(),
+            calls: Calls::default(),
+            sources: Sources::default(),
+            logprobs: Logprobs::default(),
+            refused: false,
+            content: false,
+            usage: String::new(),
+            finish: None,
+        }
+    }
+
+    fn frame(&mut self, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
+        if !data.starts_with('{') {
+            return Err(not_a_frame(data, &"not a JSON object"));
+        }
+        let mut frame: Frame<'_> = serde_json::from_str(data).map_err(|error| not_a_frame(data, &error))?;
+        let usage = frame.usage.or(frame.x_groq.as_ref().and_then(|groq| groq.usage));
+        let error = frame.error.or(frame.x_groq.as_ref().and_then(|groq| groq.error));
+        let Some(choices) = frame.choices.take() else {
+            return self.frame_without_choices(frame, usage, error, data, out);
+        };
+        self.describe(frame.id, frame.model, frame.created, out);
+        self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
+        self.note_usage(usage);
+        let mut reason = None;
+        let mut whole = self.delivery == Delivery::Whole;
+        let mut failed = error;
+        for choice in choices.into_iter() {
+            let Choice { delta, message, finish_reason, logprobs, usage, error, .. } = choice;
+            self.note_usage(usage);
+            failed = failed.or(error);
+            if let Some(logprobs) = logprobs {
+                self.logprobs.add(logprobs)?;
+            }
+            match (delta, message) {
+                (Some(delta), _) => self.delta(delta, false, out)?,
+                (None, Some(message)) => {
+                    whole = true;
+                    self.delta(message, true, out)?;
+                }
+                (None, None) => {}
+            }
+            reason = finish_reason.text().or(reason);
+        }
+        if let Some(error) = failed.and_then(|_| failure::of_frame(data)) {
+            return Err(error);
+        }
+        match reason {
+            Some(raw) => Ok(self.finish(raw.into_owned(), whole, out)),
+            None if whole => Err(self.unfinished(true, out)),
+            None => Ok(Next::More),
+        }
+    }
+
+    fn frame_without_choices(
+        &mut self,
+        frame: Frame<'_>,
+        usage: Option<&RawValue>,
+        error: Option<&RawValue>,
+        data: &str,
+        out: &mut Parts,
+    ) -> Result<Next, ModelError> {
+        if (error.is_some() || usage.is_none())
+            && let Some(error) = failure::of_frame(data)
+        {
+            return Err(error);
+        }
+        if self.delivery == Delivery::Whole {
+            return Err(ModelError::new(
+                ErrorClass::Protocol,
+                "the answer is JSON, but no chat completion: it has no choices",
+            ));
+        }
+        self.describe(frame.id, frame.model, frame.created, out);
+        self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
+        self.note_usage(usage);
+        Ok(Next::More)
+    }
+
+    /// Says who answers, as soon as a frame does: some servers begin with a blank one.
+    fn describe(&mut self, id: Scalar<'_>, model: Scalar<'_>, created: Scalar<'_>, out: &mut Parts) {
+        if self.described {
+            return;
+        }
+        let timestamp = created.number().and_then(|seconds| u64::try_from(seconds).ok()).filter(|at| *at > 0);
+        let [id, model] = [id, model].map(|text| text.text().map(Cow::into_owned));
+        if id.is_none() && model.is_none() && timestamp.is_none() {
+            return;
+        }
+        self.described = true;
+        let asked_model = Some(self.origin.target.model.clone());
+        out.push(StreamPart::ResponseMetadata(ResponseMetadata { id, timestamp, asked_model, model }));
+    }
+
+    fn note_usage(&mut self, usage: Option<&RawValue>) {
+        if let Some(usage) = usage {
+            self.usage.clear();
+            self.usage.push_str(usage.get());
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
+        // Servers that send both send the same text twice.
+        let [field, other] = REASONING_FIELDS;
+        match (delta.reasoning_content, delta.reasoning) {
+            (Some(content), reasoning) if reasoning.is_none() || content.has_text() => {
+                self.reasoning(content.into_text(), field, out);
+            }
+            (_, Some(content)) => self.reasoning(content.into_text(), other, out),
+            _ => {}
+        }
+        match delta.content {
+            Some(Content::Text(text)) => self.text(text, out),
+            Some(Content::Parts(parts)) => parts.into_iter().for_each(|part| self.part(part, out)),
+            None => {}
+        }
+        if let Some(refusal) = delta.refusal {
+            self.refusal(refusal, out);
+        }
+        for image in delta.images.into_iter().flatten() {
+            self.part(image, out);
+        }
+        if let Some(annotations) = delta.annotations {
+            self.sources.annotations(annotations, &self.ids, out)?;
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            let function = call.function.unwrap_or_default();
+            let input = loose::arguments(function.arguments).map_err(|error| {
+                ModelError::new(
+                    ErrorClass::Protocol,
+                    format!("the arguments of a tool call are no text: {error}"),
+                )
+            })?;
+            let google = call.extra_content.and_then(|extra| extra.google);
+            let fragment = Fragment {
+                id: call.id.text().unwrap_or_default(),
+                index: call.index.number(),
+                name: function.name.text().unwrap_or_default(),
+                input,
+                signature: google.and_then(|google| google.thought_signature.text()).map(Cow::into_owned),
+            };
+            self.blocks.close(out);
+            match whole {
+                true => self.calls.whole(fragment, out)?,
+                false => self.calls.fragment(fragment, out)?,
+            }
+            self.content |= !self.calls.is_empty();
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: Cow<'_, str>, out: &mut Parts) {
+        if text.is_empty() {
+            return;
+        }
+        self.content = true;
+        let id = self.blocks.open(Kind::Text, out, || None);
+        out.push(StreamPart::TextDelta { id, delta: text.into_owned(), metadata: None });
+    }
+
+    fn reasoning(&mut self, text: Cow<'_, str>, field: &str, out: &mut Parts) {
+        if text.is_empty() {
+            return;
+        }
+        self.content = true;
+        let origin = &self.origin;
+        let id = self.blocks.open(Kind::Reasoning, out, || {
+            let namespace = origin.target.provider.as_str();
+            let values = ProviderOptions::default().with(namespace, REASONING_FIELD, field.into());
+            Some(Box::new(ProviderMetadata::minted(origin.clone(), values)))
+        });
+        out.push(StreamPart::ReasoningDelta { id, delta: text.into_owned(), metadata: None });
+    }
+
+    /// The model's own words for why it does not answer: shown as its text, and the finish says what it is.
+    fn refusal(&mut self, refusal: Content<'_>, out: &mut Parts) {
+        let text = refusal.into_text();
+        self.refused |= !text.is_empty();
+        self.text(text, out);
+    }
+
+    fn part(&mut self, part: ContentPart<'_>, out: &mut Parts) {
+        if let Some(thinking) = part.thinking {
+            self.reasoning(thinking.into_text(), "content", out);
+        }
+        if let Some(text) = part.text {
+            self.text(text.into_text(), out);
+        }
+        if let Some(refusal) = part.refusal {
+            self.refusal(refusal, out);
+        }
+        if let Some(url) = part.image_url.and_then(loose::url) {
+            self.content = true;
+            self.blocks.close(out);
+            let media_type = match url.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()) {
+                Some(media_type) if !media_type.is_empty() => media_type.to_owned(),
+                _ => "image".to_owned(),
+            };
+            out.push(StreamPart::File(FilePart::new(media_type, FileData::Url { url })));
+        }
+    }
+
+    /// The reason came, in a frame that was read whole.
+    fn finish(&mut self, raw: String, whole: bool, out: &mut Parts) -> Next {
+        let unified = match self.dialect.finish(&raw) {
+            _ if self.refused => UnifiedFinish::ContentFilter,
+            unified => unified,
+        };
+        let cut =
+            matches!(unified, UnifiedFinish::Length | UnifiedFinish::ContentFilter | UnifiedFinish::Error);
+        self.blocks.close(out);
+        self.calls.finish(cut, &self.ids, &self.origin, out);
+        self.finish = Some(FinishReason::new(unified, raw));
+        if whole || usage::counts(&self.usage) {
+            self.done(out);
+            return Next::Done;
+        }
+        Next::Trailing(TRAILING)
+    }
+
+    /// Behind the finish: usage, and nothing else, is read.
+    fn trailing(&mut self, data: &str, out: &mut Parts) -> Next {
+        if let Ok(frame) = serde_json::from_str::<Frame<'_>>(data) {
+            self.note_usage(frame.usage.or(frame.x_groq.and_then(|groq| groq.usage)));
+            if usage::counts(&self.usage) {
+                self.done(out);
+                return Next::Done;
+            }
+        }
+        Next::Trailing(TRAILING)
+    }
+
+    fn done(&mut self, out: &mut Parts) {
+        let Some(reason) = self.finish.take() else { return };
+        let usage =
+            if self.usage.is_empty() { Usage::default() } else { usage::read(&self.usage, &self.dialect) };
+        let namespace = &self.origin.target.provider;
+        let mut values = ProviderOptions::default();
+        if let Some(logprobs) = self.logprobs.take() {
+            values = values.with(namespace, "logprobs", logprobs);
+        }
+        if self.refused {
+            values = values.with(namespace, "refusal", true.into());
+        }
+        let metadata = (!values.is_empty()).then(|| Box::new(ProviderMetadata { origin: None, values }));
+        out.push(StreamPart::Finish(Finish { reason, usage, metadata }));
+    }
+
+    /// What it means that no reason came. What there is of the calls is shown, and never becomes one.
+    fn unfinished(&mut self, marked: bool, out: &mut Parts) -> ModelError {
+        self.calls.show(&self.ids, out);
+        match (marked, self.content) {
+            (true, true) => ModelError::new(
+                ErrorClass::MissingFinish,
+                "the answer ended without a finish reason: it may be cut",
+            ),
+            (true, false) => ModelError::new(ErrorClass::Incomplete, "the answer ended before it began"),
+            (false, true) => {
+                ModelError::new(ErrorClass::Incomplete, "the answer broke off and is incomplete")
+            }
+            (false, false) => ModelError::new(ErrorClass::Incomplete, "the server closed without an answer"),
+        }
+    }
+}
+
+impl Decoder for ChatDecoder {
+    fn event(&mut self, event: Event<'_>, out: &mut Parts) -> Result<Next, ModelError> {
+        let data = event.data.trim();
+        if data == END_MARK {
+            if self.finish.is_none() {
+                return Err(self.unfinished(true, out));
+            }
+            self.done(out);
+            return Ok(Next::Done);
+        }
+        if self.finish.is_some() {
+            return Ok(self.trailing(data, out));
+        }
+        if data.is_empty() {
+            return Ok(Next::More);
+        }
+        if event.name == Some("error") {
+            return Err(failure::of_error_event(data));
+        }
+        self.frame(data, out)
+    }
+
+    fn end(&mut self, _why: End, out: &mut Parts) -> Result<(), ModelError> {
+        if self.finish.is_none() {
+            return Err(self.unfinished(false, out));
+        }
+        self.done(out);
+        Ok(())
+    }
+}
+
+/// Some servers report their failure as plain text, or as JSON of another shape.
+fn not_a_frame(data: &str, error: &dyn fmt::Display) -> ModelError {
+    match failure::of_frame(data) {
+        Some(failure) => failure,
+        None => ModelError::new(ErrorClass::Protocol, format!("not a frame of a chat completion: {error}")),
+    }
+}

@@ -1,0 +1,285 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ai_provider::{
+    AssistantMessage, AssistantPart, JsonObject, Message as Ours, ModelError, ProviderMetadata,
+    SystemMessage, ToolCall, UserMessage, UserPart,
+};
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::notes::Notes;
+use super::pairing::{Paired, Pairing};
+use super::wire::{Call, CalledFunction, Content, Media, Message, Part};
+use super::{Scope, invalid, media};
+use crate::decode::{REASONING_FIELD, REASONING_FIELDS, SIGNATURE};
+
+/// The history, valid for this server whatever happened to it.
+pub(super) fn messages<'a>(
+    scope: Scope<'a>,
+    instruction: Option<String>,
+    notes: &mut Notes,
+) -> Result<Vec<Message<'a>>, ModelError> {
+    let request = scope.request;
+    let pairing = Pairing::of(scope, &request.messages, notes);
+    let mut writer = Writer { scope, out: Vec::with_capacity(request.messages.len() + 1), notes };
+    writer.instruction(instruction, &request.messages);
+    let told_already = usize::from(!writer.out.is_empty() && starts_with_system(&request.messages));
+    for (at, message) in request.messages.iter().enumerate().skip(told_already) {
+        match &**message {
+            Ours::System(message) => writer.system(message),
+            Ours::User(message) => writer.user(message)?,
+            Ours::Assistant(message) => writer.assistant(message, pairing.of_message(at)),
+            // Results stand behind their calls already; approvals are no business of the model's.
+            Ours::Tool(_) => {}
+            _ => writer.notes.unsupported("messages", "a message of an unknown role was left out"),
+        }
+    }
+    if scope.dialect.mark_prefill
+        && let Some(last) = writer.out.last_mut()
+        && last.role == "assistant"
+    {
+        last.prefix = true;
+    }
+    match writer.out.is_empty() {
+        true => Err(invalid("the request has no message that says anything")),
+        false => Ok(writer.out),
+    }
+}
+
+fn starts_with_system(messages: &[Arc<Ours>]) -> bool {
+    matches!(messages.first().map(|message| &**message), Some(Ours::System(_)))
+}
+
+/// Writes message after message.
+pub(super) struct Writer<'a, 'n> {
+    pub(super) scope: Scope<'a>,
+    pub(super) out: Vec<Message<'a>>,
+    pub(super) notes: &'n mut Notes,
+}
+
+impl<'a> Writer<'a, '_> {
+    fn system_role(&self) -> &'static str {
+        if self.scope.dialect.models.is_reasoning(self.scope.model()) { "developer" } else { "system" }
+    }
+
+    /// What the API has no field for is said first, in the caller's own system message if that is first.
+    fn instruction(&mut self, instruction: Option<String>, messages: &'a [Arc<Ours>]) {
+        let Some(instruction) = instruction else { return };
+        let role = self.system_role();
+        let (content, extra) = match messages.first().map(|message| &**message) {
+            Some(Ours::System(first)) if !first.text.trim().is_empty() => {
+                (format!("{}\n\n{instruction}", first.text), self.scope.extra(&first.options, &[]))
+            }
+            _ => (instruction, Default::default()),
+        };
+        let content = Content::Text(content.into());
+        self.out.push(Message { role, content, extra, ..Message::default() });
+    }
+
+    fn system(&mut self, message: &'a SystemMessage) {
+        if message.text.trim().is_empty() {
+            return;
+        }
+        self.out.push(Message {
+            role: self.system_role(),
+            content: Content::Text(message.text.as_str().into()),
+            extra: self.scope.extra(&message.options, &[]),
+            ..Message::default()
+        });
+    }
+
+    fn user(&mut self, message: &'a UserMessage) -> Result<(), ModelError> {
+        let scope = self.scope;
+        let mut parts = Vec::with_capacity(message.parts.len());
+        for part in &message.parts {
+            match part {
+                UserPart::Text(text) if text.text.trim().is_empty() => {}
+                UserPart::Text(text) => parts.push(Part {
+                    extra: scope.extra(&text.options, &["type", "text"]),
+                    ..Part::text(text.text.as_str())
+                }),
+                UserPart::File(file) => {
+                    parts.push(media::part(scope, file, scope.dialect.capabilities.input)?)
+                }
+                _ => self.notes.unsupported("messages", "a user's part of an unknown kind was left out"),
+            }
+        }
+        self.push_user(parts, scope.extra(&message.options, &[]));
+        Ok(())
+    }
+
+    pub(super) fn push_user(&mut self, parts: Vec<Part<'a>>, extra: JsonObject) {
+        if parts.is_empty() {
+            return;
+        }
+        if self.scope.dialect.alternating
+            && let Some(last) = self.out.last_mut()
+            && last.role == "user"
+        {
+            let before = std::mem::take(&mut last.content);
+            last.content = Content::joined(before, parts);
+            last.extra.extend(extra);
+            return;
+        }
+        let content = Content::of(parts);
+        self.out.push(Message { role: "user", content, extra, ..Message::default() });
+    }
+
+    fn assistant(&mut self, message: &'a AssistantMessage, calls: &[Paired<'a>]) {
+        let scope = self.scope;
+        let mut texts = Vec::new();
+        let mut reasoning: Option<(Cow<'a, str>, Cow<'a, str>)> = None;
+        for part in &message.parts {
+            match part {
+                AssistantPart::Text(part) => texts.push(part.text.as_str()),
+                AssistantPart::Reasoning(part) => {
+                    let Some(field) = self.reasoning_field(part.metadata.as_deref()) else { continue };
+                    match &mut reasoning {
+                        Some((_, text)) => text.to_mut().push_str(&part.text),
+                        None if part.text.is_empty() => {}
+                        None => reasoning = Some((field, part.text.as_str().into())),
+                    }
+                }
+                AssistantPart::ToolCall(call) if !call.provider_executed => {}
+                AssistantPart::ToolCall(_) | AssistantPart::ToolResult(_) => {
+                    self.notes.unsupported("messages", "calls another provider ran itself were left out");
+                }
+                // What they are about stands in the text and in the calls.
+                AssistantPart::Source(_) | AssistantPart::ToolApprovalRequest(_) => {}
+                AssistantPart::File(_) | AssistantPart::ReasoningFile(_) => {
+                    self.notes.unsupported("messages", "files a model made cannot go back to this API");
+                }
+                AssistantPart::Custom(_) => {
+                    self.notes.unsupported("messages", "parts of another provider were left out");
+                }
+                _ => {
+                    self.notes.unsupported("messages", "an assistant's part of an unknown kind was left out")
+                }
+            }
+        }
+        let content = text_of(&texts);
+        if matches!(content, Content::Null) && calls.is_empty() {
+            return;
+        }
+        let tool_calls = calls.iter().map(|paired| self.call(paired)).collect();
+        let extra = scope.extra(&message.options, &[]);
+        self.out.push(Message {
+            role: "assistant",
+            content,
+            reasoning,
+            tool_calls,
+            extra,
+            ..Message::default()
+        });
+        self.results(calls);
+    }
+
+    /// Under which name the reasoning goes back; nothing if it does not.
+    fn reasoning_field(&mut self, metadata: Option<&'a ProviderMetadata>) -> Option<Cow<'a, str>> {
+        let Scope { dialect, info, .. } = self.scope;
+        let Some(made) = metadata.filter(|metadata| made_here(metadata, &info.target.endpoint)) else {
+            self.notes.unsupported("reasoning", "reasoning of another model was left out of the history");
+            return None;
+        };
+        if !dialect.replay_reasoning {
+            return None;
+        }
+        let field = made.get(&info.target.provider).and_then(|values| values.get(REASONING_FIELD)?.as_str());
+        let known = field.filter(|field| REASONING_FIELDS.contains(field));
+        Some(known.unwrap_or(&dialect.reasoning_field).into())
+    }
+
+    fn call(&mut self, paired: &Paired<'a>) -> Call<'a> {
+        let Scope { info, .. } = self.scope;
+        let call = paired.call;
+        let signature = call.metadata.as_deref().and_then(|metadata| {
+            let signature = metadata.get(&info.target.provider)?.get(SIGNATURE)?;
+            let ours = metadata.origin.as_ref().is_none_or(|origin| *origin == info.origin());
+            if !ours {
+                self.notes.unsupported("messages", "a signature made for another model was left out");
+            }
+            ours.then(|| json!({ "google": { "thought_signature": signature } }))
+        });
+        let name = self.name(call);
+        let arguments = if is_object(&call.input) { &call.input } else { "{}" };
+        Call {
+            id: paired.wire_id.clone(),
+            r#type: "function",
+            function: CalledFunction { name, arguments },
+            extra_content: signature,
+        }
+    }
+
+    /// The name of a called tool; one that is offered is the caller's own affair.
+    pub(super) fn name(&mut self, call: &'a ToolCall) -> Cow<'a, str> {
+        if self.scope.request.tools.iter().any(|tool| tool.name() == call.name) {
+            return Cow::Borrowed(&call.name);
+        }
+        let name = legal_name(&call.name);
+        if *name != *call.name {
+            self.notes.compatibility("messages", "the name of a call was replaced: this API refuses it");
+        }
+        name
+    }
+}
+
+impl<'a> Content<'a> {
+    /// One text without options is written as a plain string.
+    fn of(mut parts: Vec<Part<'a>>) -> Self {
+        if let [only] = &mut *parts
+            && let Some(text) = only.take_plain_text()
+        {
+            return Self::Text(text);
+        }
+        Self::Parts(parts)
+    }
+
+    fn joined(before: Self, mut after: Vec<Part<'a>>) -> Self {
+        let mut parts = match before {
+            Self::Parts(parts) => parts,
+            Self::Text(text) => vec![Part::text(text)],
+            Self::Null => Vec::new(),
+        };
+        parts.append(&mut after);
+        Self::of(parts)
+    }
+}
+
+fn text_of<'a>(texts: &[&'a str]) -> Content<'a> {
+    if texts.iter().all(|text| text.trim().is_empty()) {
+        return Content::Null;
+    }
+    match texts {
+        [only] => Content::Text(Cow::Borrowed(only)),
+        several => Content::Text(Cow::Owned(several.concat())),
+    }
+}
+
+fn made_here(metadata: &ProviderMetadata, endpoint: &str) -> bool {
+    metadata.origin.as_ref().is_some_and(|origin| origin.target.endpoint == endpoint)
+}
+
+fn is_object(input: &str) -> bool {
+    input.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(input).is_ok()
+}
+
+/// Servers refuse the whole history for a name a model made up. OpenAI's form: letters, digits, `_`, `-`, 64 at
+/// most.
+fn legal_name(name: &str) -> Cow<'_, str> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(legal) {
+        return Cow::Borrowed(name);
+    }
+    let replaced: String = name.chars().take(64).map(|c| if legal(c) { c } else { '_' }).collect();
+    if replaced.is_empty() { Cow::Borrowed("unknown") } else { Cow::Owned(replaced) }
+}
+
+impl<'a> Part<'a> {
+    fn take_plain_text(&mut self) -> Option<Cow<'a, str>> {
+        match &mut self.media {
+            Media::Text { text } if self.extra.is_empty() => Some(std::mem::take(text)),
+            _ => None,
+        }
+    }
+}
