@@ -1,1 +1,46 @@
-//! Placeholder.
+//! The SDK in one dependency: the layers re-exported, and the built-in providers by feature.
+//!
+//! Depend on this crate to build an application; depend on a single layer to swap the others.
+//!
+//! | layer | here | on its own |
+//! |---|---|---|
+//! | contract: messages, parts, errors, `LanguageModel` | [`provider`] | `ai-provider` |
+//! | registry, tools, runs, `create_agent` | the root of this crate | `ai-core` |
+//! | an agent as a stream of user-interface chunks | [`Agent`], [`agent_loop`] | `agent-loop` |
+//! | OpenAI and compatible servers | `openai` | `ai-openai` |
+//!
+//! # Features
+//!
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `openai` | yes | OpenAI's Chat Completions and compatible servers |
+//!
+//! # Example
+//!
+//! ```no_run
+//! use ai::provider::{LanguageModelExt, Message, Request};
+//!
+//! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ai::builtin()?.language_model("openai:gpt-4.1-mini")?;
+//! let answer = model.generate(Request::new([Message::user("Name three rivers.")]), Default::default()).await?;
+//! println!("{}", answer.text());
+//! # Ok(()) }
+//! ```
+
+mod builtin;
+mod env;
+
+pub use agent_loop;
+pub use agent_loop::Agent;
+pub use ai_core::*;
+#[cfg(feature = "openai")]
+pub use ai_openai as openai;
+pub use ai_provider as provider;
+
+pub use builtin::builtin;
+pub use env::EnvKeys;
+
+/// The examples of the README are tests.
+#[cfg(all(doctest, feature = "openai"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
