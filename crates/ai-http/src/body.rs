@@ -1,6 +1,6 @@
 //! Reads a body: chunks to events to parts.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ai_provider::{ErrorClass, ModelError, StreamPart};
@@ -16,7 +16,7 @@ use crate::redact::rebuild;
 use crate::report::Report;
 use crate::sse::SseFramer;
 use crate::transport::Body;
-use crate::wait::{Guard, Patience};
+use crate::wait::{Guard, Patience, deadline_passed};
 use crate::whole::WholeFramer;
 
 /// Bytes given to the framer at once: its buffer stays small, and in the cache, however large the chunks.
@@ -35,14 +35,13 @@ pub(crate) enum Step {
     Page(Bytes),
 }
 
-/// How the framer's events are to be taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// How the body is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Meant to be server-sent events, unless the first byte says otherwise.
-    Undecided,
-    Events,
-    /// The body is one document.
+    Sse,
+    Lines,
     Whole,
+    Custom,
 }
 
 /// Where reading has got to.
@@ -58,11 +57,14 @@ enum Phase {
 
 /// A body under way.
 pub(crate) struct Reading {
-    body: Body,
+    /// Gone once it has ended.
+    body: Option<Body>,
     /// Read, and not yet given to the framer.
     chunk: Bytes,
     framer: Box<dyn Framer>,
     kind: Kind,
+    /// The first byte that is not blank was seen, and fits the kind.
+    begun: bool,
     decoder: Box<dyn Decoder>,
     parts: Parts,
     /// Comes behind the parts.
@@ -86,16 +88,17 @@ impl Reading {
         report: Report,
     ) -> Self {
         let (framer, kind): (Box<dyn Framer>, _) = match framing {
-            Framing::Sse => (Box::new(SseFramer::new(&limits)), Kind::Undecided),
-            Framing::Lines => (Box::new(LinesFramer::new(&limits)), Kind::Events),
+            Framing::Sse => (Box::new(SseFramer::new(&limits)), Kind::Sse),
+            Framing::Lines => (Box::new(LinesFramer::new(&limits)), Kind::Lines),
             Framing::Whole => (Box::new(WholeFramer::new(&limits)), Kind::Whole),
-            Framing::Custom(framer) => (framer, Kind::Events),
+            Framing::Custom(framer) => (framer, Kind::Custom),
         };
         Self {
-            body,
+            body: Some(body),
             chunk: Bytes::new(),
             framer,
             kind,
+            begun: kind == Kind::Custom,
             decoder,
             parts: Parts::default(),
             failure: None,
@@ -113,7 +116,8 @@ impl Reading {
         self
     }
 
-    pub(crate) fn into_parts(self) -> (Body, Report) {
+    /// What is left of the body, unless it has ended, and what is known of the call.
+    pub(crate) fn into_rest(self) -> (Option<Body>, Report) {
         (self.body, self.report)
     }
 
@@ -135,8 +139,8 @@ impl Reading {
                 let error = self.failure.take().unwrap_or_else(no_finish);
                 return Poll::Ready(Step::Failed(self.report.complete(error)));
             }
-            if let Err(error) = guard.check() {
-                self.interrupt(error);
+            if guard.is_late() {
+                self.interrupt(deadline_passed());
             } else if self.decode() {
             } else if !self.chunk.is_empty() {
                 if let Some(page) = self.feed() {
@@ -211,17 +215,21 @@ impl Reading {
 
     /// Gives the framer its next bytes, or gives back those of a web page.
     fn feed(&mut self) -> Option<Bytes> {
-        if self.kind == Kind::Undecided {
+        if !self.begun {
             // White space and a byte-order mark may stand before all kinds.
             let blank = |byte: &u8| b" \t\r\n\xEF\xBB\xBF".contains(byte);
-            match self.chunk.iter().find(|byte| !blank(byte)) {
-                None => {}
+            let begin = self.chunk.iter().position(|byte| !blank(byte));
+            self.begun = begin.is_some();
+            let at = begin.unwrap_or_default();
+            match self.chunk.get(at) {
                 Some(b'<') => return Some(std::mem::take(&mut self.chunk)),
-                Some(b'{' | b'[') => {
+                Some(b'{' | b'[') if self.kind == Kind::Sse => {
+                    // What came before is blank, and may be the half of a mark.
+                    drop(self.chunk.split_to(at));
                     self.kind = Kind::Whole;
                     self.framer = Box::new(WholeFramer::new(&self.limits));
                 }
-                Some(_) => self.kind = Kind::Events,
+                _ => {}
             }
         }
         let piece = self.chunk.split_to(FEED.min(self.chunk.len()));
@@ -231,18 +239,24 @@ impl Reading {
 
     /// Reads the next chunk.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        match self.body.as_mut().poll_next(cx) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Some(Ok(chunk))) => {
-                self.idle.rest();
-                self.chunk = chunk;
-            }
-            Poll::Ready(None) => self.phase = Phase::Leftover,
-            Poll::Ready(Some(Err(_))) if self.trailing.is_some() => self.end(End::Body),
-            Poll::Ready(Some(Err(error))) => {
+        let next = match &mut self.body {
+            Some(body) => ready!(body.as_mut().poll_next(cx)),
+            None => None,
+        };
+        if let Some(Ok(chunk)) = next {
+            self.idle.rest();
+            self.chunk = chunk;
+            return Poll::Ready(());
+        }
+        // A body must not be polled behind its end.
+        self.body = None;
+        match next {
+            Some(Err(_)) if self.trailing.is_some() => self.end(End::Body),
+            Some(Err(error)) => {
                 let message = format!("the answer broke off and is incomplete: {}", error.message());
                 self.fail(rebuild(&error, error.class(), message, str::to_owned));
             }
+            _ => self.phase = Phase::Leftover,
         }
         Poll::Ready(())
     }

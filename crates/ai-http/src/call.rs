@@ -112,7 +112,8 @@ fn header_name(name: &str) -> Result<HeaderName, ModelError> {
 }
 
 fn header_value(name: &HeaderName, value: &str) -> Result<HeaderValue, ModelError> {
-    HeaderValue::from_str(value.trim()).map_err(|_| {
+    let value = Some(value.trim()).filter(|value| value.is_ascii());
+    value.and_then(|value| HeaderValue::from_str(value).ok()).ok_or_else(|| {
         ModelError::new(
             ErrorClass::InvalidRequest,
             format!("the value of the header `{name}` holds a character that is not visible ASCII"),

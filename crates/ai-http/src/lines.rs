@@ -13,7 +13,7 @@ use crate::limits::{Limits, too_large};
 #[cfg(test)]
 mod tests;
 
-/// How far the buffer may outgrow a line at its limit before that is noticed.
+/// How far a buffer may outgrow its limit before that is noticed.
 const SLACK: usize = 64 * 1024;
 
 /// Bytes that came, cut into lines. A line ends with CR, LF or CRLF, and is over as soon as its CR came.
@@ -49,20 +49,18 @@ impl LineBuffer {
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         if self.start > 0 {
             self.bytes.drain(..self.start);
+            #[cfg(test)]
+            {
+                self.work += self.bytes.len();
+            }
             self.searched -= self.start;
             self.start = 0;
         }
         #[cfg(test)]
         {
-            self.work +=
-                chunk.len() + if self.searched == 0 { 0 } else { self.bytes.len().min(self.searched) };
+            self.work += chunk.len();
         }
-        let needed = self.bytes.len() + chunk.len();
-        if needed > self.bytes.capacity() {
-            // Doubling, but never far beyond what a line may have.
-            let doubled = self.bytes.capacity().saturating_mul(2).min(self.limit.saturating_add(SLACK));
-            self.bytes.reserve_exact(needed.max(doubled) - self.bytes.len());
-        }
+        grow(&mut self.bytes, chunk.len(), self.limit);
         self.bytes.extend_from_slice(chunk);
     }
 
@@ -114,8 +112,22 @@ impl LineBuffer {
         Ok((!rest.is_empty()).then_some(rest))
     }
 
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(crate) fn get(&self, range: Range<usize>) -> &[u8] {
         self.bytes.get(range).unwrap_or_default()
+    }
+}
+
+/// Makes room by doubling, but not far beyond what the limit lets in.
+pub(crate) fn grow(bytes: &mut Vec<u8>, more: usize, limit: usize) {
+    let needed = bytes.len().saturating_add(more);
+    if needed > bytes.capacity() {
+        let doubled = bytes.capacity().saturating_mul(2).min(limit.saturating_add(SLACK));
+        bytes.reserve_exact(needed.max(doubled) - bytes.len());
     }
 }
 

@@ -52,7 +52,8 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 /// assert_eq!(redact_url("https://me:pw@host/v1?key=AIza&alt=sse"), "https://host/v1?key=***&alt=sse");
 /// ```
 pub fn redact_url(text: &str) -> String {
-    let Ok(mut url) = Url::parse(text.trim()) else {
+    // `user:password@host` parses too: as a URL of the scheme `user`.
+    let Some(mut url) = Url::parse(text.trim()).ok().filter(|url| !url.cannot_be_a_base()) else {
         let plain = text.split(['?', '#']).next().unwrap_or_default();
         return plain.rsplit('@').next().unwrap_or_default().to_owned();
     };
@@ -95,13 +96,14 @@ impl Secrets {
         }
     }
 
-    /// Passwords and secret query values of a URL.
+    /// User info and secret query values of a URL, as written and as meant.
     pub(crate) fn add_url(&mut self, url: &str) {
         let Ok(url) = Url::parse(url) else { return };
-        url.password().into_iter().for_each(|password| self.add(&decode(password)));
-        for (name, value) in url.query_pairs().filter(|(name, _)| is_secret_name(name)) {
-            drop(name);
-            self.add(&value);
+        let query = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        let values = query.filter(|(name, _)| is_secret_name(&decode(name))).map(|(_, value)| value);
+        for secret in values.chain([url.password().unwrap_or(url.username())]) {
+            self.add(secret);
+            self.add(&decode(secret));
         }
     }
 

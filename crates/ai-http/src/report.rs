@@ -22,7 +22,7 @@ impl Report {
         secrets.add_headers(&call.headers);
         secrets.add_url(&call.url);
         Self {
-            url: redact_url(&call.url),
+            url: secrets.mask(&redact_url(&call.url)).into_owned(),
             request_id: None,
             has_key: call.headers.values().any(http::HeaderValue::is_sensitive),
             secrets,
@@ -34,7 +34,7 @@ impl Report {
         self.request_id = request_id(&response.headers);
         if !response.url.is_empty() {
             self.secrets.add_url(&response.url);
-            self.url = redact_url(&response.url);
+            self.url = self.secrets.mask(&redact_url(&response.url)).into_owned();
         }
     }
 

@@ -5,7 +5,7 @@ use ai_provider::ModelError;
 use crate::codec::Event;
 use crate::framer::Framer;
 use crate::limits::{Limits, too_large};
-use crate::lines::{LineBuffer, text};
+use crate::lines::{LineBuffer, grow, text};
 
 #[cfg(test)]
 mod tests;
@@ -126,6 +126,7 @@ impl SseFramer {
             self.data = Data::Line(line);
         } else {
             self.join();
+            grow(&mut self.joined, 1 + line.len(), self.max_bytes);
             self.joined.push(b'\n');
             self.joined.extend_from_slice(self.lines.get(line));
         }
@@ -135,6 +136,7 @@ impl SseFramer {
     /// Moves the data out of the line buffer.
     fn join(&mut self) {
         if let Data::Line(line) = &self.data {
+            grow(&mut self.joined, line.len(), self.max_bytes);
             self.joined.extend_from_slice(self.lines.get(line.clone()));
             self.data = Data::Joined;
         }

@@ -99,7 +99,12 @@ impl<C: Codec> Stream for CallStream<C> {
                     Step::Failed(error) => return this.fail(error),
                     Step::Finish(part) => {
                         tracing::debug!(model = %this.shared.target, "call finished");
-                        this.leave_reading(|reading| State::Draining(Draining::new(reading.into_parts().0)));
+                        this.leave_reading(|reading| {
+                            reading
+                                .into_rest()
+                                .0
+                                .map_or(State::Over, |body| State::Draining(Draining::new(body)))
+                        });
                         return Poll::Ready(Some(Ok(part)));
                     }
                     Step::Page(begin) => {
@@ -203,8 +208,11 @@ fn no_answer(limit: Option<Duration>) -> ModelError {
 
 /// A web page under a status of success: a proxy, a login, a wrong path.
 async fn page_instead(reading: Reading, begin: Bytes, limit: usize) -> ModelError {
-    let (body, report) = reading.into_parts();
-    let page = read_some(body, begin, limit).await;
+    let (body, report) = reading.into_rest();
+    let page = match body {
+        Some(body) => read_some(body, begin, limit).await,
+        None => begin.to_vec(),
+    };
     let error = ModelError::new(
         ErrorClass::Protocol,
         "the answer is a web page, not a model's: check the base URL, and proxies on the way",

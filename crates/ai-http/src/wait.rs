@@ -115,7 +115,7 @@ impl Guard {
     }
 }
 
-fn deadline_passed() -> ModelError {
+pub(crate) fn deadline_passed() -> ModelError {
     // The same target has no more time than this one had.
     ModelError::new(ErrorClass::Timeout, "the deadline of the call has passed").with_retryable(false)
 }

@@ -3,7 +3,7 @@ use ai_provider::ModelError;
 use crate::codec::Event;
 use crate::framer::Framer;
 use crate::limits::{Limits, too_large};
-use crate::lines::text;
+use crate::lines::{grow, text};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -26,7 +26,9 @@ impl Framer for WholeFramer {
     fn push(&mut self, chunk: &[u8]) {
         // One byte beyond the limit is kept, to show that it was passed.
         let room = self.limit.saturating_add(1).saturating_sub(self.bytes.len());
-        self.bytes.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
+        let chunk = chunk.get(..room).unwrap_or(chunk);
+        grow(&mut self.bytes, chunk.len(), self.limit);
+        self.bytes.extend_from_slice(chunk);
     }
 
     fn next(&mut self) -> Result<Option<Event<'_>>, ModelError> {

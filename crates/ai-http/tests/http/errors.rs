@@ -1,0 +1,98 @@
+//! Responses that are errors.
+
+use std::time::{Duration, SystemTime};
+
+use ai_provider::{ErrorClass, Hint, ModelError};
+use ai_testkit::{MemoryReply, MemoryTransport};
+use http::StatusCode;
+
+use crate::api::{URL, call, model};
+
+fn reply(status: u16, body: &str) -> MemoryReply {
+    MemoryReply::new(StatusCode::from_u16(status).unwrap(), body.to_owned())
+}
+
+async fn error_of(reply: MemoryReply) -> ModelError {
+    let (text, finish, error) = call(&model(MemoryTransport::new().reply(reply))).await;
+    assert_eq!((text.as_str(), finish), ("", None));
+    error.expect("an error")
+}
+
+/// [HT-40]
+#[tokio::test]
+async fn the_body_of_an_error_is_read_whatever_its_label() {
+    let error =
+        error_of(reply(502, "<html><h1>Bad Gateway</h1></html>").header("content-type", "text/html")).await;
+    assert_eq!((error.class(), error.status(), error.retryable()), (ErrorClass::Server, Some(502), true));
+    assert_eq!(error.message(), "Bad Gateway");
+
+    let body = r#"{"error":{"code":400,"message":"bad schema","status":"INVALID_ARGUMENT"}}"#;
+    let error = error_of(reply(400, body).header("content-type", "text/event-stream")).await;
+    assert_eq!(
+        (error.class(), error.status(), error.retryable()),
+        (ErrorClass::InvalidRequest, Some(400), false)
+    );
+    assert_eq!((error.message(), error.code()), ("bad schema", Some("400")));
+
+    let error = error_of(reply(500, "")).await;
+    assert_eq!(error.message(), "Internal Server Error");
+}
+
+/// [HT-46]
+#[tokio::test]
+async fn an_error_names_url_and_request() {
+    for name in ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id", "x-amzn-requestid"] {
+        let error = error_of(reply(500, "").header(name, " req_1 ")).await;
+        assert_eq!((error.url(), error.request_id()), (Some(URL), Some("req_1")), "{name}");
+    }
+    let both = reply(500, "").header("request-id", "b").header("x-request-id", "a");
+    assert_eq!(error_of(both).await.request_id(), Some("a"));
+    let error = error_of(reply(500, "").header("x-request-id", &"x".repeat(201))).await;
+    assert_eq!(error.request_id(), None, "that is no id");
+}
+
+/// [HT-46]
+#[tokio::test]
+async fn a_failure_to_send_names_the_url_too() {
+    let failure = ModelError::new(ErrorClass::Transport, "connection refused");
+    let error = error_of(MemoryReply::fail(failure)).await;
+    assert_eq!((error.class(), error.url()), (ErrorClass::Transport, Some(URL)));
+}
+
+/// [HT-44]
+#[tokio::test]
+async fn an_error_carries_the_servers_hint() {
+    let error = error_of(reply(429, "slow").header("retry-after", "1.5")).await;
+    assert_eq!(error.hint(), Some(Hint::After(Duration::from_millis(1500))));
+    let error = error_of(reply(429, "slow").header("retry-after", "garbage")).await;
+    assert_eq!((error.hint(), error.retryable()), (None, true));
+    let error = error_of(reply(503, "").header("retry-after-ms", "20")).await;
+    assert_eq!(error.hint(), Some(Hint::After(Duration::from_millis(20))));
+}
+
+/// [HT-45]
+#[tokio::test]
+async fn a_hint_as_a_date_is_a_difference() {
+    let server = SystemTime::now() + Duration::from_secs(500_000);
+    let date = |time| httpdate::fmt_http_date(time);
+    let skewed = reply(429, "")
+        .header("date", &date(server))
+        .header("retry-after", &date(server + Duration::from_secs(90)));
+    assert_eq!(error_of(skewed).await.hint(), Some(Hint::After(Duration::from_secs(90))));
+    let Some(Hint::After(after)) =
+        error_of(reply(429, "").header("retry-after", &date(SystemTime::now() + Duration::from_secs(60))))
+            .await
+            .hint()
+    else {
+        panic!("no hint");
+    };
+    assert!((50..=60).contains(&after.as_secs()), "{after:?}");
+}
+
+/// [HT-42]
+#[tokio::test]
+async fn a_missing_key_is_said_so() {
+    let error = error_of(reply(401, r#"{"error":{"message":"missing key"}}"#)).await;
+    assert_eq!(error.class(), ErrorClass::Auth);
+    assert_eq!(error.message(), "missing key (the request carried no key)");
+}

@@ -1,0 +1,18 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+mod api;
+mod bodies;
+mod calls;
+mod errors;
+mod loopback;
+mod secrets;
+mod stream;
+mod timers;

@@ -1,0 +1,200 @@
+//! What must show nowhere.
+
+use std::error::Error as StdError;
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use ai_http::{HeaderKey, HttpModel, ReqwestTransport, redact_url};
+use ai_provider::{ApiKey, ErrorClass, Keys, LanguageModel, ModelError};
+use ai_testkit::{MemoryEnd, MemoryReply, MemoryTransport, WireReply, WireServer};
+use http::{HeaderName, StatusCode};
+use tracing::field::{Field, Visit};
+use tracing::span;
+
+use crate::api::{Api, call, frames, model, target};
+
+const KEY: &str = "sk-CANARY-1234567890";
+
+fn keys() -> Arc<Keys> {
+    Arc::new(Keys::one(ApiKey::new(KEY).unwrap().labelled("team")))
+}
+
+/// Everything a person could see of an error.
+fn all_of(error: &ModelError) -> String {
+    let mut text =
+        format!("{error} {error:?} {error:#?} {}", serde_json::to_string(&error.record()).unwrap());
+    let mut next = error.source();
+    while let Some(cause) = next {
+        write!(text, " {cause} {cause:?}").unwrap();
+        next = cause.source();
+    }
+    text
+}
+
+/// Writes down every event and span, with all fields.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<String>>);
+
+impl Recorder {
+    fn text(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        write!(self.0, "{field}={value:?} ").unwrap();
+    }
+}
+
+impl tracing::Subscriber for Recorder {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
+        span.record(&mut Fields(&mut self.0.lock().unwrap()));
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, values: &span::Record<'_>) {
+        values.record(&mut Fields(&mut self.0.lock().unwrap()));
+    }
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut text = self.0.lock().unwrap();
+        write!(text, "\n{} ", event.metadata().target()).unwrap();
+        event.record(&mut Fields(&mut text));
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// [HT-50]
+#[tokio::test(flavor = "current_thread")]
+async fn the_key_is_in_no_trace_of_a_call_at_any_level() {
+    let recorder = Recorder::default();
+    let guard = tracing::subscriber::set_default(recorder.clone());
+    let answer = frames(&["{\"text\":\"private words\"}", "{\"finish\":\"stop\"}"]);
+    let server = WireServer::start([
+        WireReply::sse(answer),
+        WireReply::json(StatusCode::UNAUTHORIZED, format!("{{\"error\":{{\"message\":\"bad key {KEY}\"}}}}")),
+    ])
+    .unwrap();
+    for own_header in [false, true] {
+        let url = format!("{}/v1/chat?key={KEY}", server.url().replace("http://", "http://me:CANARY@"));
+        let transport = Arc::new(ReqwestTransport::new().unwrap());
+        let mut model = HttpModel::new(Api::at(url), target(), transport).with_keys(keys());
+        if own_header {
+            model = model.with_authorize(Arc::new(HeaderKey(HeaderName::from_static("x-api-key"))));
+        }
+        let (_, _, error) = call(&model).await;
+        assert_eq!(error.is_some(), own_header);
+        error.iter().for_each(|error| assert!(!all_of(error).contains("CANARY"), "{}", all_of(error)));
+    }
+    drop(guard);
+    let requests = server.requests();
+    assert!(
+        requests[1].headers.iter().any(|(name, value)| name == "x-api-key" && value == KEY),
+        "it was sent"
+    );
+    let text = recorder.text();
+    assert!(
+        text.contains("call finished") && text.contains("call failed") && text.contains("team"),
+        "{text}"
+    );
+    assert!(text.contains("ai_http") && text.lines().count() > 6, "{text}");
+    for line in text.lines() {
+        assert!(!line.contains("CANARY"), "{line}");
+        assert!(!line.contains("private words"), "{line}");
+    }
+}
+
+/// [HT-50] [HT-72]
+#[tokio::test]
+async fn the_key_is_in_no_error_of_a_call_that_cannot_be_sent() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut urls = vec![format!("http://{free}/v1?key={KEY}"), format!("http://me:{KEY}@{free}/{KEY}/v1")];
+    urls.extend([
+        format!("ftp://host/?key={KEY}"),
+        format!("no url?key={KEY}"),
+        format!("http://[::1?token={KEY}"),
+    ]);
+    for url in urls {
+        let transport = Arc::new(ReqwestTransport::new().unwrap());
+        let model = HttpModel::new(Api::at(url.clone()), target(), transport).with_keys(keys());
+        let error = call(&model).await.2.unwrap();
+        assert!(!all_of(&error).contains("CANARY"), "{url}: {}", all_of(&error));
+    }
+}
+
+/// [HT-51]
+#[tokio::test]
+async fn a_key_that_the_server_echoes_is_masked() {
+    let echo = format!("Incorrect API key provided: {KEY}.");
+    let body = format!("{{\"error\":{{\"message\":\"{echo}\",\"code\":\"{KEY}\"}}}}");
+    let event = format!("{{\"error\":{{\"code\":401,\"message\":\"{echo}\"}}}}");
+    let end =
+        MemoryEnd::Error(ModelError::new(ErrorClass::Transport, format!("broke at {KEY}")).with_source(KEY));
+    let replies = [
+        MemoryReply::json(StatusCode::UNAUTHORIZED, body).header("x-request-id", KEY),
+        MemoryReply::sse(frames(&[&event])),
+        MemoryReply::sse(frames(&[&format!("nonsense {KEY}")])),
+        MemoryReply::ok(format!("<p>{KEY}</p>")),
+        MemoryReply::sse("").ending(end),
+        MemoryReply::fail(ModelError::new(ErrorClass::Transport, echo.clone())),
+    ];
+    for reply in replies {
+        let error = call(&model(MemoryTransport::new().reply(reply)).with_keys(keys())).await.2.unwrap();
+        let text = all_of(&error);
+        assert!(!text.contains("CANARY") && text.contains("***"), "{text}");
+    }
+}
+
+/// [HT-51]
+#[tokio::test]
+async fn a_secret_among_the_callers_own_headers_is_masked_too() {
+    let body = format!("{{\"error\":{{\"message\":\"no such token {KEY}\"}}}}");
+    let reply = MemoryReply::json(StatusCode::FORBIDDEN, body);
+    let mut request = crate::api::request();
+    request.extra_headers = vec![("x-gateway-token".into(), Some(format!("Token {KEY}")))];
+    let model = model(MemoryTransport::new().reply(reply));
+    let error = crate::api::call_with(&model, request, Default::default()).await.2.unwrap();
+    assert!(!all_of(&error).contains("CANARY"), "{error:?}");
+}
+
+/// [HT-50]
+#[test]
+fn debug_shows_no_key() {
+    let transport = ReqwestTransport::from_client(
+        ReqwestTransport::client_builder()
+            .default_headers([(http::header::AUTHORIZATION, KEY.parse().unwrap())].into_iter().collect())
+            .build()
+            .unwrap(),
+    );
+    let model =
+        HttpModel::new(Api::at("http://host"), target(), Arc::new(transport.clone())).with_keys(keys());
+    let dynamic: &dyn LanguageModel = &model;
+    let text = format!("{model:?} {model:#?} {transport:?} {dynamic:?} {:?}", keys());
+    assert!(!text.contains("CANARY"), "{text}");
+    assert!(text.contains("small") && text.contains("team"), "{text}");
+}
+
+/// [HT-52]
+#[tokio::test]
+async fn the_url_of_an_error_shows_no_secret() {
+    let url = format!("http://me:pw@api.test/v1?key={KEY}&alt=sse");
+    let transport =
+        MemoryTransport::new().reply(MemoryReply::new(StatusCode::NOT_FOUND, format!("no {url}")));
+    let model = HttpModel::new(Api::at(url.clone()), target(), Arc::new(transport));
+    let error = call(&model).await.2.unwrap();
+    assert_eq!(error.url(), Some("http://api.test/v1?key=***&alt=sse"));
+    assert_eq!(error.url(), Some(redact_url(&url).as_str()));
+    assert!(!all_of(&error).contains("CANARY"), "{error:?}");
+}
