@@ -223,6 +223,3 @@ fn matches(prefixes: &[Word], model: &str) -> bool {
     let model = model.strip_prefix("ft:").unwrap_or(model);
     prefixes.iter().any(|prefix| model.starts_with(&**prefix))
 }
-
-#[cfg(test)]
-mod tests;

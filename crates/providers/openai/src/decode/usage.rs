@@ -62,6 +62,3 @@ fn number(value: &Value) -> Option<u64> {
         format!("{:.0}", number.trunc()).parse().ok()
     })
 }
-
-#[cfg(test)]
-mod tests;

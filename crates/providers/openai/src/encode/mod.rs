@@ -21,9 +21,6 @@ mod results;
 mod tools;
 mod wire;
 
-#[cfg(test)]
-mod tests;
-
 /// What the parts of the encoder look at.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
