@@ -42,7 +42,7 @@ pub(super) const LAYERS: &[Layer] = &[
         package: "ai-http",
         role: Role::Core,
         uses: Uses::Only(&["ai-provider"]),
-        tokio: Some(&["time"]),
+        tokio: Some(&["sync", "time"]),
     },
     Layer {
         package: "ai-openai",
