@@ -1,0 +1,4 @@
+//! chat
+mod demo;
+mod text;
+mod tools;
