@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ErrorClass, ModelError};
 use crate::finish::FinishReason;
 use crate::id::Id;
-use crate::media::{FileData, FilePart};
 use crate::message::{AssistantMessage, AssistantPart, ReasoningPart, TextPart};
 use crate::metadata::ProviderMetadata;
 use crate::model::{GenerateError, Generation};
@@ -14,12 +13,16 @@ use crate::tool::ToolCall;
 use crate::usage::Usage;
 use crate::warning::Warning;
 
+mod weight;
+use weight::weight;
+
 /// How much one answer may hold. A limit stands between a hostile server and this process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssemblyLimits {
-    /// Bytes of text, reasoning and tool input together. 64 MiB: some 16 million tokens, far above any
-    /// model's output, files inlined in an answer included.
+    /// Bytes of the whole answer. Text, reasoning, tool input and files count as they are, everything else
+    /// (ids, names, tool results, sources, metadata) as its JSON. 64 MiB: some 16 million tokens, far above
+    /// any model's output, files inlined in an answer included.
     pub bytes: usize,
     /// Parts of the message, open ones included. 10,000: a thousand parallel tool calls leave room.
     pub parts: usize,
@@ -34,7 +37,8 @@ impl Default for AssemblyLimits {
 /// Folds stream parts into one message, by the ids of their blocks.
 ///
 /// It checks the order rules of [`StreamPart`] on the way. What is incomplete stays incomplete: half a tool
-/// call never becomes a call, whatever its text looks like.
+/// call never becomes a call, whatever its text looks like. The work is linear in the bytes of the parts,
+/// however they are cut.
 ///
 /// ```
 /// use ai_provider::{Assembler, StreamPart};
@@ -59,6 +63,8 @@ pub struct Assembler {
     usage: Usage,
     finish: Option<FinishReason>,
     finish_metadata: Option<Box<ProviderMetadata>>,
+    begun: bool,
+    broken: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +106,8 @@ pub struct Assembled {
     pub message: AssistantMessage,
     /// Calls whose input began and which never came.
     pub incomplete_calls: Vec<IncompleteCall>,
-    /// Whether the stream ended without a finish, or blocks were open at the end.
+    /// Whether the stream ended without a finish, blocks were open at the end, or a call whose input began
+    /// never came. A finish may come first: a model that meets its limit of tokens stops in mid-call.
     pub incomplete: bool,
     /// Why the model stopped, if it said so.
     pub finish: Option<FinishReason>,
@@ -121,7 +128,8 @@ impl Assembled {
         self.message.is_empty() && self.incomplete_calls.is_empty()
     }
 
-    /// The answer, if it is whole.
+    /// The answer, if it came to a finish. What the finish itself cut off is in
+    /// [`Generation::incomplete_calls`].
     ///
     /// # Errors
     /// `Incomplete` if the stream ended without a finish.
@@ -142,16 +150,32 @@ impl Assembler {
         Self { limits, ..Self::default() }
     }
 
-    /// Takes one part. After an error the parts so far are still there.
+    /// Takes one part. After an error the parts so far are still there, and no further one is taken: what
+    /// came after a gap would read as if nothing were missing.
     ///
     /// # Errors
-    /// `Protocol` if the part breaks an order rule, `TooLarge` if the message passes a limit.
+    /// `Protocol` if the part breaks an order rule or follows an error, `TooLarge` if the answer passes a
+    /// limit. Neither is worth trying again at the same target.
     pub fn push(&mut self, part: &StreamPart) -> Result<(), ModelError> {
+        if self.broken {
+            return Err(protocol("a part came after an error"));
+        }
+        let taken = self.take(part);
+        self.begun = true;
+        self.broken = taken.is_err();
+        taken
+    }
+
+    fn take(&mut self, part: &StreamPart) -> Result<(), ModelError> {
         if self.finish.is_some() {
             return Err(protocol("a part came after the finish"));
         }
+        self.count(weight(part))?;
         match part {
-            StreamPart::StreamStart { warnings } => self.warnings.extend_from_slice(warnings),
+            StreamPart::StreamStart { .. } if self.begun => {
+                return Err(protocol("the start of the stream was not its first part"));
+            }
+            StreamPart::StreamStart { warnings } => self.warnings.clone_from(warnings),
             StreamPart::ResponseMetadata(metadata) => self.describe(metadata),
             StreamPart::TextStart { id, metadata } => {
                 let part = TextPart { metadata: metadata.clone(), ..TextPart::default() };
@@ -175,16 +199,14 @@ impl Assembler {
             StreamPart::ToolInputEnd { id } => self.end(Kind::ToolInput, id, &None)?,
             StreamPart::ToolCall(call) => self.call(call)?,
             StreamPart::ToolResult(result) if result.preliminary => {}
-            StreamPart::ToolResult(result) => self.add(AssistantPart::ToolResult(result.clone()), 0)?,
+            StreamPart::ToolResult(result) => self.add(AssistantPart::ToolResult(result.clone()))?,
             StreamPart::ToolApprovalRequest(request) => {
-                self.add(AssistantPart::ToolApprovalRequest(request.clone()), 0)?;
+                self.add(AssistantPart::ToolApprovalRequest(request.clone()))?;
             }
-            StreamPart::Source(source) => self.add(AssistantPart::Source(source.clone()), 0)?,
-            StreamPart::File(file) => self.add(AssistantPart::File(file.clone()), file_bytes(file))?,
-            StreamPart::ReasoningFile(file) => {
-                self.add(AssistantPart::ReasoningFile(file.clone()), file_bytes(file))?;
-            }
-            StreamPart::Custom(custom) => self.add(AssistantPart::Custom(custom.clone()), 0)?,
+            StreamPart::Source(source) => self.add(AssistantPart::Source(source.clone()))?,
+            StreamPart::File(file) => self.add(AssistantPart::File(file.clone()))?,
+            StreamPart::ReasoningFile(file) => self.add(AssistantPart::ReasoningFile(file.clone()))?,
+            StreamPart::Custom(custom) => self.add(AssistantPart::Custom(custom.clone()))?,
             StreamPart::Finish(finish) => {
                 self.finish = Some(finish.reason.clone());
                 self.usage = finish.usage.clone();
@@ -195,7 +217,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// What came so far, without ending.
+    /// What came so far, without ending. A copy of all of it, so not for every delta.
     pub fn snapshot(&self) -> Assembled {
         self.clone().finish()
     }
@@ -255,7 +277,6 @@ impl Assembler {
         metadata: &Option<Box<ProviderMetadata>>,
     ) -> Result<(), ModelError> {
         let at = self.slot_of(kind, id)?;
-        self.count(delta.len())?;
         let Some(slot) = self.slots.get_mut(at) else { return Err(never_opened(id)) };
         match slot {
             Slot::Part(AssistantPart::Text(part)) => {
@@ -321,17 +342,18 @@ impl Assembler {
         if open {
             return Err(protocol(format!("call `{}` came before the end of its input", call.id)));
         }
-        match self.slots.get_mut(slot) {
-            Some(slot @ Slot::Input(_)) => {
-                *slot = part;
-                Ok(())
-            }
-            _ => Err(protocol(format!("call `{}` came twice", call.id))),
+        let Some(Slot::Input(streamed)) = self.slots.get(slot) else {
+            return Err(protocol(format!("call `{}` came twice", call.id)));
+        };
+        // The streamed text is already counted, and makes way.
+        self.count(call.input.len().saturating_sub(streamed.input.len()))?;
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = part;
         }
+        Ok(())
     }
 
-    fn add(&mut self, part: AssistantPart, bytes: usize) -> Result<(), ModelError> {
-        self.count(bytes)?;
+    fn add(&mut self, part: AssistantPart) -> Result<(), ModelError> {
         self.place(Slot::Part(part)).map(drop)
     }
 
@@ -362,14 +384,6 @@ fn attach(ours: &mut Option<Box<ProviderMetadata>>, theirs: &Option<Box<Provider
     }
 }
 
-fn file_bytes(file: &FilePart) -> usize {
-    match &file.data {
-        FileData::Bytes { data } => data.len(),
-        FileData::Text { text } => text.len(),
-        _ => 0,
-    }
-}
-
 fn protocol(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorClass::Protocol, message)
 }
@@ -381,6 +395,3 @@ fn never_opened(id: &Id) -> ModelError {
 fn too_large(message: String) -> ModelError {
     ModelError::new(ErrorClass::TooLarge, message)
 }
-
-#[cfg(test)]
-mod tests;

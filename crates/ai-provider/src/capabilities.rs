@@ -72,14 +72,23 @@ pub struct MediaSupport {
 }
 
 impl MediaSupport {
-    /// Whether a file of this media type (`image/png`, or just `image`) is accepted. Text always is.
+    /// Whether a file of this media type (`image/png`, or just `image`) is accepted. Text always is. Case and
+    /// parameters (`; charset=…`) do not matter.
+    ///
+    /// ```
+    /// let mut support = ai_provider::MediaSupport::default();
+    /// support.image = true;
+    /// assert!(support.accepts("image/png") && support.accepts("text/csv; charset=utf-8"));
+    /// assert!(!support.accepts("application/pdf"));
+    /// ```
     pub fn accepts(&self, media_type: &str) -> bool {
-        match media_type.split('/').next().unwrap_or_default() {
+        let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match essence.split('/').next().unwrap_or_default() {
             "text" => true,
             "image" => self.image,
             "audio" => self.audio,
             "video" => self.video,
-            "application" => self.pdf && media_type == "application/pdf",
+            "application" => self.pdf && essence == "application/pdf",
             _ => false,
         }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::CallContext;
 use crate::error::ModelError;
 use crate::options::ProviderOptions;
+use crate::request::HeaderNames;
 use crate::target::TargetId;
 use crate::usage::Usage;
 use crate::warning::Warning;
@@ -38,7 +39,16 @@ impl fmt::Debug for dyn EmbeddingModel {
 }
 
 /// Texts to embed.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// ```
+/// use ai_provider::EmbeddingRequest;
+/// let mut request = EmbeddingRequest::new(["a river", "a mountain"]);
+/// request.dimensions = Some(256);
+/// assert_eq!(request.values.len(), 2);
+/// ```
+///
+/// `Debug` shows the names of the extra headers without their values, which may be secrets.
+#[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct EmbeddingRequest {
     /// The texts.
@@ -55,6 +65,18 @@ impl EmbeddingRequest {
     /// A request for these texts.
     pub fn new(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { values: values.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for EmbeddingRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { values, dimensions, options, extra_headers } = self;
+        f.debug_struct("EmbeddingRequest")
+            .field("values", values)
+            .field("dimensions", dimensions)
+            .field("options", options)
+            .field("extra_headers", &HeaderNames(extra_headers))
+            .finish()
     }
 }
 

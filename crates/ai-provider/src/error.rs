@@ -188,10 +188,10 @@ impl ModelError {
         self
     }
 
-    /// Adds the server's hint when to try again.
+    /// Sets the server's hint when to try again. A hint to wait no time at all is none.
     #[must_use]
     pub fn with_hint(mut self, hint: Hint) -> Self {
-        self.0.hint = Some(hint);
+        self.0.hint = (hint != Hint::After(Duration::ZERO)).then_some(hint);
         self
     }
 

@@ -6,7 +6,7 @@ pub struct FinishReason {
     /// The reason in the SDK's own terms.
     pub unified: UnifiedFinish,
     /// The reason as received; absent where the API states none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
 

@@ -55,7 +55,12 @@ name_type! {
 
 /// An API key with the names under which it may be spoken of.
 ///
-/// Equality takes the same time whether or not the keys differ, and `Debug` shows the names alone.
+/// Comparing two keys of one length takes the same time wherever they differ, and `Debug` shows the names
+/// alone. It has no `Display` and no serde: a key is stored and printed by nobody.
+///
+/// The default name of a key and of its account is `key`. Name the accounts where one conversation may be
+/// continued with the key of another: opaque blocks (signatures, encrypted reasoning) are sent back to the
+/// account that minted them and to no other, and accounts are told apart by their names alone.
 ///
 /// ```
 /// use ai_provider::ApiKey;
@@ -206,6 +211,14 @@ impl Keys {
     ///
     /// # Errors
     /// As [`ApiKey::new`]; empty items are passed over, but at least one key must remain.
+    ///
+    /// ```
+    /// use ai_provider::{KeySource, Keys};
+    /// let keys = Keys::parse("sk-a, sk-b")?;
+    /// let labels: Vec<_> = keys.labels().iter().map(|label| label.as_str()).collect();
+    /// assert_eq!(labels, ["key-1", "key-2"]);
+    /// # Ok::<(), ai_provider::ModelError>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         let items: Vec<&str> = text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
         match items.as_slice() {

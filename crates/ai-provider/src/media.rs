@@ -81,7 +81,7 @@ pub struct FilePart {
     #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// What the provider attached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<ProviderMetadata>>,
 }
 

@@ -167,7 +167,7 @@ pub struct TextPart {
     #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// What the provider attached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<ProviderMetadata>>,
 }
 
@@ -187,7 +187,7 @@ pub struct ReasoningPart {
     #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// Signature, encrypted content, ids: with who minted them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<ProviderMetadata>>,
 }
 
@@ -207,7 +207,7 @@ pub struct CustomPart {
     #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// Its content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<ProviderMetadata>>,
 }
 

@@ -6,13 +6,14 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use futures_core::Stream;
 
-use crate::assembler::{Assembled, Assembler};
+use crate::assembler::{Assembled, Assembler, IncompleteCall};
 use crate::capabilities::Capabilities;
 use crate::context::CallContext;
 use crate::error::ModelError;
 use crate::finish::FinishReason;
 use crate::keys::KeyLabel;
 use crate::message::AssistantMessage;
+use crate::metadata::ProviderMetadata;
 use crate::part::{ResponseMetadata, StreamPart};
 use crate::request::{Delivery, Request};
 use crate::target::TargetId;
@@ -73,12 +74,15 @@ pub trait LanguageModelExt: LanguageModel {
 
 impl<M: LanguageModel + ?Sized> LanguageModelExt for M {}
 
-/// A whole answer.
+/// A whole answer: one with a finish. Whether it says anything is for the caller to ask:
+/// [`AssistantMessage::is_empty`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Generation {
     /// What the model said.
     pub message: AssistantMessage,
+    /// Calls whose input was cut, for example by the limit of output tokens. Never run them.
+    pub incomplete_calls: Vec<IncompleteCall>,
     /// Why it stopped.
     pub finish: FinishReason,
     /// What it took.
@@ -87,16 +91,20 @@ pub struct Generation {
     pub response: ResponseMetadata,
     /// What could not be done as asked.
     pub warnings: Vec<Warning>,
+    /// What the provider attached to the finish.
+    pub metadata: Option<Box<ProviderMetadata>>,
 }
 
 impl Generation {
     pub(crate) fn new(assembled: Assembled, finish: FinishReason) -> Self {
         Self {
             message: assembled.message,
+            incomplete_calls: assembled.incomplete_calls,
             finish,
             usage: assembled.usage,
             response: assembled.response,
             warnings: assembled.warnings,
+            metadata: assembled.metadata,
         }
     }
 
@@ -122,8 +130,9 @@ impl fmt::Display for GenerateError {
 }
 
 impl StdError for GenerateError {
+    /// That of [`error`](Self::error), which this error already says in its own words.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(&self.error)
+        self.error.source()
     }
 }
 
@@ -132,6 +141,3 @@ impl From<GenerateError> for ModelError {
         error.error
     }
 }
-
-#[cfg(test)]
-fn _is_object_safe(_: Box<dyn LanguageModel>) {}

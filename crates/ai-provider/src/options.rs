@@ -35,9 +35,9 @@ impl ProviderOptions {
         self
     }
 
-    /// Whether there is no option at all.
+    /// Whether there is no namespace at all; one without options counts, so that it is stored too.
     pub fn is_empty(&self) -> bool {
-        self.0.values().all(JsonObject::is_empty)
+        self.0.is_empty()
     }
 
     /// Namespaces with their options, in order of name.

@@ -15,10 +15,12 @@ type Metadata = Option<Box<ProviderMetadata>>;
 /// One item of a model's answer.
 ///
 /// The order rules, which [`Assembler`](crate::Assembler) checks:
-/// - `StreamStart` comes first, before any network data is interpreted.
-/// - A block is start, deltas, end under one id; blocks may interleave; an id is not used again.
+/// - `StreamStart` comes first or not at all, before any network data is interpreted. A model leaves it out
+///   only where the request could not even be written.
+/// - A block is start, deltas, end under one id; blocks may interleave. Text, reasoning and tool input have
+///   each their own ids, and no block of a kind uses an id again.
 /// - `ToolInput…` parts are optional; the `ToolCall` of the same id is the authoritative, complete call and
-///   comes after `ToolInputEnd`.
+///   comes once, after `ToolInputEnd`.
 /// - `Finish` comes last, once. Nothing follows it, nor an `Err`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -148,7 +150,9 @@ impl StreamPart {
             | Self::TextEnd { .. }
             | Self::ReasoningStart { .. }
             | Self::ReasoningEnd { .. } => false,
-            Self::TextDelta { delta, .. } | Self::ReasoningDelta { delta, .. } => !delta.is_empty(),
+            Self::TextDelta { delta, .. }
+            | Self::ReasoningDelta { delta, .. }
+            | Self::ToolInputDelta { delta, .. } => !delta.is_empty(),
             _ => true,
         }
     }

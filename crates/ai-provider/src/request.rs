@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -17,7 +18,9 @@ use crate::tool::{ToolChoice, ToolDefinition};
 /// request.settings.temperature = Some(0.2);
 /// assert_eq!(request.messages.len(), 2);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// `Debug` shows the names of the extra headers without their values, which may be secrets.
+#[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
     /// The transcript.
@@ -65,6 +68,45 @@ impl Request {
     pub fn with_extra(mut self, field: impl Into<String>, value: Value) -> Self {
         self.extra_body.insert(field.into(), value);
         self
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Taken apart, so that a new field is not forgotten.
+        let Self {
+            messages,
+            settings,
+            tools,
+            tool_choice,
+            response_format,
+            options,
+            extra_body,
+            extra_headers,
+            delivery,
+            include_raw,
+        } = self;
+        f.debug_struct("Request")
+            .field("messages", messages)
+            .field("settings", settings)
+            .field("tools", tools)
+            .field("tool_choice", tool_choice)
+            .field("response_format", response_format)
+            .field("options", options)
+            .field("extra_body", extra_body)
+            .field("extra_headers", &HeaderNames(extra_headers))
+            .field("delivery", delivery)
+            .field("include_raw", include_raw)
+            .finish()
+    }
+}
+
+/// Headers as they may be shown.
+pub(crate) struct HeaderNames<'a>(pub(crate) &'a [(String, Option<String>)]);
+
+impl fmt::Debug for HeaderNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 

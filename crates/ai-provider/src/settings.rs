@@ -3,7 +3,8 @@ use serde_json::Value;
 
 /// Settings every provider has a word for, or answers with a [`Warning`](crate::Warning).
 ///
-/// `None` means that the caller did not say: the provider's default holds.
+/// `None` means that the caller did not say: the provider's default holds. Numbers must be finite: JSON has no
+/// word for the others, which are stored as if they were absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -80,8 +81,16 @@ impl ReasoningEffort {
     }
 
     /// The budget in tokens for APIs that take a number: a share of the answer's limit (minimal 2 %, low
-    /// 10 %, medium 30 %, high 60 %, xhigh 90 %), not below `floor` and not above `maximum`. Absent for the
-    /// provider's default and for none.
+    /// 10 %, medium 30 %, high 60 %, xhigh 90 %), rounded half up, not below `floor` (the least the API takes)
+    /// and not above `maximum` (the most the model takes; it wins over the floor). Absent for the provider's
+    /// default and for none.
+    ///
+    /// ```
+    /// use ai_provider::ReasoningEffort;
+    /// assert_eq!(ReasoningEffort::Medium.budget(10_000, 1_024, 32_000), Some(3_000));
+    /// assert_eq!(ReasoningEffort::Minimal.budget(10_000, 1_024, 32_000), Some(1_024));
+    /// assert_eq!(ReasoningEffort::None.budget(10_000, 1_024, 32_000), None);
+    /// ```
     pub fn budget(self, max_output_tokens: u64, floor: u64, maximum: u64) -> Option<u64> {
         let percent = match self {
             Self::ProviderDefault | Self::None => return None,

@@ -106,8 +106,8 @@ pub struct ToolCall {
     /// Which tool.
     #[serde(rename = "toolName")]
     pub name: String,
-    /// The input as the model wrote it: JSON text, kept byte for byte for the way back. Not validated; a
-    /// blank input is stored as `{}`.
+    /// The input as the model wrote it: JSON text, kept byte for byte for the way back. Not validated;
+    /// [`new`](Self::new) turns blank text, the way some models call a tool without parameters, into `{}`.
     pub input: String,
     /// Whether the provider runs it.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -116,12 +116,19 @@ pub struct ToolCall {
     #[serde(default, skip_serializing_if = "is_false")]
     pub dynamic: bool,
     /// What the provider attached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<ProviderMetadata>>,
 }
 
 impl ToolCall {
-    /// A call to be run on this side.
+    /// A call to be run on this side. Blank input becomes `{}`.
+    ///
+    /// ```
+    /// use ai_provider::ToolCall;
+    /// let call = ToolCall::new("call_1", "weather", r#"{"city":"Oslo"}"#);
+    /// assert_eq!(call.input_json()?["city"], "Oslo");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn new(id: impl Into<Id>, name: impl Into<String>, input: impl Into<String>) -> Self {
         let input = input.into();
         let input = if input.trim().is_empty() { "{}".to_owned() } else { input };
@@ -167,7 +174,7 @@ pub struct ToolResult {
     #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// What the provider attached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<ProviderMetadata>>,
 }
 

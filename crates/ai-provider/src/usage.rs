@@ -59,7 +59,8 @@ impl Usage {
         sum(self.input.total, self.output.total)
     }
 
-    /// Adds another call's usage. A sum is unknown only where both sides are; `raw` keeps the latest.
+    /// Adds another call's usage. A sum is unknown only where both sides are, and stops at `u64::MAX`; `raw`
+    /// keeps the latest that is there.
     ///
     /// ```
     /// use ai_provider::Usage;

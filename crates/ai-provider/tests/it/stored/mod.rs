@@ -1,0 +1,3 @@
+mod names;
+mod round_trip;
+mod strict;
