@@ -35,14 +35,13 @@ async fn a_decision_reaches_a_waiting_run_from_any_task() {
     let (handle, mut events) = agent.start([Message::user("go")], RunOptions::default());
     let id = Id::from("a");
     assert_eq!(handle.decide(&id, Decision::approve()), Err(DecideError::Unknown));
-    let mut asked = false;
+    let mut asked = None;
     while let Some(event) = events.next().await {
         match event {
             LoopEvent::Tool(ToolEvent::ApprovalRequested(pending)) => {
                 assert_eq!(pending.call.id, "a");
-                asked = true;
                 let handle = handle.clone();
-                tokio::spawn(async move {
+                asked = Some(tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_secs(3600)).await;
                     assert_eq!(handle.decide(&"b".into(), Decision::approve()), Err(DecideError::Unknown));
                     assert_eq!(handle.decide(&"a".into(), Decision::approve()), Ok(()));
@@ -51,7 +50,7 @@ async fn a_decision_reaches_a_waiting_run_from_any_task() {
                         handle.decide(&"a".into(), Decision::deny("no")),
                         Err(DecideError::AlreadyDecided)
                     );
-                });
+                }));
             }
             LoopEvent::End(end) => {
                 assert_eq!(end.outcome, Outcome::Finished);
@@ -61,7 +60,7 @@ async fn a_decision_reaches_a_waiting_run_from_any_task() {
         }
     }
     drop(events);
-    assert!(asked);
+    asked.expect("a question").await.expect("the decisions are answered as promised");
     assert_eq!(handle.decide(&"z".into(), Decision::approve()), Err(DecideError::Closed));
     check_history(&model.requests()[1].messages).unwrap();
 }
