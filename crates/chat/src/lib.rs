@@ -1,4 +1,6 @@
 //! chat
+mod config;
 mod demo;
+mod setup;
 mod text;
 mod tools;

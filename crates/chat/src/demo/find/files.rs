@@ -71,7 +71,8 @@ fn addresses(text: &Masked<'_>) -> Vec<Range<usize>> {
 /// `list the files in docs`, `which files are there?`, `ls`: where it is said, and the place of the folder.
 fn listing(text: &Masked<'_>) -> Option<(usize, Option<Range<usize>>)> {
     let words = text.words();
-    let about = |word: &Word<'_>| word.is(&["files", "folder", "folders", "directory", "directories", "ls", "dir"]);
+    let about =
+        |word: &Word<'_>| word.is(&["files", "folder", "folders", "directory", "directories", "ls", "dir"]);
     let asks = |word: &Word<'_>| word.is(&["list", "which", "what", "show", "ls", "dir"]);
     let (asked, subject) = words.iter().enumerate().filter(|(_, word)| about(word)).find_map(|(at, _)| {
         let before = words.get(at.saturating_sub(5)..=at)?;

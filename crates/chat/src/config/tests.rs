@@ -1,0 +1,123 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+
+fn fault(text: &str) -> String {
+    let error = Config::parse(text).unwrap_err();
+    ConfigError::from_toml(Path::new("c.toml"), text, &error).to_string()
+}
+
+/// [CH-21]
+#[test]
+fn a_whole_file_is_read() {
+    let text = r#"
+        default_model = "fast"
+        system = "Be brief."
+
+        [providers.local]
+        kind = "openai-compatible"
+        base_url = "http://127.0.0.1:8080/v1"
+        dialect = "llama.cpp"
+        api_key_env = "LOCAL_KEY"
+
+        [models.fast]
+        model = "local:qwen"
+        temperature = 0.2
+        reasoning = "low"
+
+        [tools]
+        enable = ["calculator", "read_file"]
+        root = "notes"
+        max_steps = 5
+    "#;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("config.toml");
+    fs::write(&path, text).unwrap();
+    let config = Config::read(&path).unwrap();
+    assert_eq!(config.default_model.as_deref(), Some("fast"));
+    assert_eq!(config.providers["local"].kind, ProviderKind::OpenAiCompatible);
+    assert_eq!(config.models["fast"].reasoning, ReasoningEffort::Low);
+    assert_eq!(config.tools.enable, Some(vec![ToolName::Calculator, ToolName::ReadFile]));
+    assert_eq!(config.tools.root, Some(folder.path().join("notes")));
+    assert_eq!(Config::parse("").unwrap(), Config::default());
+}
+
+/// [CH-22]
+#[test]
+fn an_unknown_field_is_named_with_its_line_and_the_nearest_valid_one() {
+    let table = [
+        ("default_modle = \"x\"", 1, "`default_modle`", "`default_model`"),
+        ("\n\n[providers.p]\nbase_urll = \"x\"", 4, "`base_urll`", "`base_url`"),
+        ("[providers.p]\nkind = \"openia\"", 2, "`openia`", "`openai`"),
+        ("[models.m]\nmodel = \"a:b\"\ntemprature = 1.0", 3, "`temprature`", "`temperature`"),
+        ("[tools]\nenable = [\"calculater\"]", 2, "`calculater`", "`calculator`"),
+        ("[tools]\nmaxsteps = 3", 2, "`maxsteps`", "`max_steps`"),
+        ("[tool]\n", 1, "`tool`", "`tools`"),
+    ];
+    for (text, line, named, suggested) in table {
+        let fault = fault(text);
+        let expected = format!("the configuration file c.toml, line {line}: unknown ");
+        assert!(fault.starts_with(&expected), "{fault}");
+        assert!(fault.contains(named), "{fault}");
+        assert!(fault.ends_with(&format!("; did you mean {suggested}?")), "{fault}");
+    }
+    let far = fault("[tools]\nbanana = 1");
+    assert!(
+        far.contains("unknown field `banana`, expected one of `enable`") && !far.contains("mean"),
+        "{far}"
+    );
+}
+
+/// [CH-23]
+#[test]
+fn a_key_in_a_file_is_refused_and_not_repeated() {
+    for field in ["api_key", "apiKey", "api-key", "key", "token"] {
+        let fault = fault(&format!("[providers.p]\n{field} = \"sk-verysecret\""));
+        assert!(fault.contains(&format!("line 2: `{field}` is not taken: a key in a file")), "{fault}");
+        assert!(fault.contains("api_key_env") && !fault.contains("sk-verysecret"), "{fault}");
+    }
+    for text in
+        ["[tools]\nmax_steps = \"sk-verysecret\"", "tools = \"sk-very\\\"secret\"", "[tools]\nmax_steps = 0"]
+    {
+        let fault = fault(text);
+        assert!(fault.contains("invalid ") && !fault.contains("secret"), "{fault}");
+    }
+    assert!(!fault("x = \"sk-verysecret").contains("verysecret"));
+}
+
+/// [CH-24]
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_in_words() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("config.toml");
+    let fault = |path: &Path| Config::read(path).unwrap_err().to_string();
+    assert!(fault(&path).ends_with("config.toml: there is no such file"));
+    assert!(fault(folder.path()).contains("it cannot be read"));
+    fs::write(&path, [0xff, 0xfe]).unwrap();
+    assert!(fault(&path).ends_with("it is not UTF-8 text"));
+    fs::write(&path, "#".repeat((1 << 20) + 1)).unwrap();
+    assert!(fault(&path).ends_with("it is larger than 1048576 bytes"));
+    fs::write(&path, "a = = 1").unwrap();
+    assert!(fault(&path).contains("line 1: "));
+}
+
+/// [CH-24]
+#[test]
+fn the_default_place_follows_the_environment() {
+    let at = |xdg: Option<&str>, home: Option<&str>| {
+        let (xdg, home) = (xdg.map(str::to_owned), home.map(str::to_owned));
+        default_path(move |name| match name {
+            "XDG_CONFIG_HOME" => xdg.clone(),
+            "HOME" => home.clone(),
+            _ => None,
+        })
+    };
+    assert_eq!(at(Some("/x"), Some("/h")), Some(PathBuf::from("/x/chat/config.toml")));
+    assert_eq!(at(Some("relative"), Some("/h")), Some(PathBuf::from("/h/.config/chat/config.toml")));
+    assert_eq!(at(None, Some("/h")), Some(PathBuf::from("/h/.config/chat/config.toml")));
+    assert_eq!(at(None, None), None);
+}

@@ -1,0 +1,231 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use std::num::NonZeroU32;
+
+use ai_provider::ReasoningEffort;
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::ToolsConfig;
+
+fn flags(model: &str) -> Flags {
+    Flags { model: Some(model.to_owned()), ..Flags::default() }
+}
+
+fn server(setup: Result<Setup, SetupError>) -> Server {
+    match setup.unwrap().model {
+        ModelSetup::Server(server) => server,
+        demo => panic!("{demo:?}"),
+    }
+}
+
+fn config() -> Config {
+    let provider = ProviderConfig {
+        base_url: Some("http://file:1/v1".to_owned()),
+        dialect: Some("llama.cpp".to_owned()),
+        api_key_env: Some("FILE_KEY".to_owned()),
+        ..ProviderConfig::default()
+    };
+    let fast = ModelConfig {
+        model: "local:qwen".to_owned(),
+        system: Some("alias".to_owned()),
+        temperature: Some(0.5),
+        top_p: None,
+        max_output_tokens: Some(9),
+        seed: None,
+        reasoning: ReasoningEffort::Low,
+    };
+    Config {
+        default_model: Some("fast".to_owned()),
+        system: Some("file".to_owned()),
+        providers: [("local".to_owned(), provider)].into(),
+        models: [("fast".to_owned(), fast)].into(),
+        tools: ToolsConfig { root: Some("/file".into()), max_steps: NonZeroU32::new(7), enable: None },
+    }
+}
+
+/// [CH-25]
+#[test]
+fn the_model_comes_from_the_flag_the_file_the_key_or_is_the_demo() {
+    let bare = Config::default();
+    let demo = ModelSetup::Demo { model: "rules".to_owned() };
+    let setup = merge(&Flags::default(), &bare, false).unwrap();
+    assert_eq!((setup.model, setup.chosen, setup.max_steps), (demo, Chosen::AsDemo, 20));
+    let setup = merge(&Flags::default(), &bare, true).unwrap();
+    assert_eq!(setup.chosen, Chosen::ByKey);
+    assert_eq!(server(Ok(setup)).model, "gpt-4.1-mini");
+    assert_eq!(server(merge(&Flags::default(), &config(), true)).model, "qwen");
+    assert_eq!(server(merge(&flags("groq:llama:70b"), &config(), true)).model, "llama:70b");
+    let setup = merge(&flags("demo:rules"), &config(), true).unwrap();
+    assert!(matches!(setup.model, ModelSetup::Demo { .. }) && setup.chosen == Chosen::ByName);
+}
+
+/// [CH-26]
+#[test]
+fn flags_win_over_the_file_field_by_field() {
+    let file = merge(&Flags::default(), &config(), false).unwrap();
+    assert_eq!((file.system.as_deref(), file.max_steps), (Some("alias"), 7));
+    assert_eq!((file.settings.temperature, file.settings.max_output_tokens), (Some(0.5), Some(9)));
+    assert_eq!(file.root, Some("/file".into()));
+    let all = Flags {
+        model: None,
+        base_url: Some("http://flag:2/v1".to_owned()),
+        dialect: Some("mistral".to_owned()),
+        api_key_env: Some("FLAG_KEY".to_owned()),
+        system: Some("flag".to_owned()),
+        max_steps: Some(3),
+        root: Some("/flag".into()),
+    };
+    let setup = merge(&all, &config(), false).unwrap();
+    assert_eq!((setup.system.as_deref(), setup.max_steps), (Some("flag"), 3));
+    assert_eq!(setup.root, Some("/flag".into()));
+    assert_eq!(
+        server(Ok(setup)),
+        Server {
+            provider: "local".to_owned(),
+            model: "qwen".to_owned(),
+            dialect: Some("mistral".to_owned()),
+            base_url: Some("http://flag:2/v1".to_owned()),
+            endpoint_url: None,
+            key: KeyFrom::Variable("FLAG_KEY".to_owned()),
+        }
+    );
+    // Without an alias the system prompt of the file holds.
+    assert_eq!(merge(&flags("openai:x"), &config(), false).unwrap().system.as_deref(), Some("file"));
+}
+
+/// [CH-27]
+#[test]
+fn a_key_goes_only_where_it_belongs() {
+    let variable = |name: &str| KeyFrom::Variable(name.to_owned());
+    let bare = Config::default();
+    let with_url = |model: &str| Flags { base_url: Some("http://x/v1".to_owned()), ..flags(model) };
+    let table = [
+        (flags("openai:m"), variable("OPENAI_API_KEY")),
+        (flags("groq:m"), variable("GROQ_API_KEY")),
+        (flags("llama.cpp:m"), KeyFrom::Nowhere),
+        (with_url("openai:m"), KeyFrom::IfSet("OPENAI_API_KEY".to_owned())),
+        (with_url("mine:m"), KeyFrom::Nowhere),
+        (Flags { api_key_env: Some("MINE".to_owned()), ..with_url("mine:m") }, variable("MINE")),
+    ];
+    for (flags, key) in table {
+        let with_place = flags.model.as_deref() != Some("llama.cpp:m") || flags.base_url.is_some();
+        let flags = if with_place { flags } else { Flags { base_url: Some("http://x".to_owned()), ..flags } };
+        assert_eq!(server(merge(&flags, &bare, true)).key, key, "{flags:?}");
+    }
+    let mut own = config();
+    own.providers.get_mut("local").unwrap().api_key_env = None;
+    own.providers.get_mut("local").unwrap().kind = ProviderKind::OpenAi;
+    assert_eq!(server(merge(&flags("local:m"), &own, true)).key, KeyFrom::Nowhere);
+}
+
+/// [CH-28]
+#[test]
+fn what_does_not_fit_together_is_said() {
+    let url = |model: Option<&str>| Flags {
+        model: model.map(str::to_owned),
+        base_url: Some("http://x".to_owned()),
+        ..Flags::default()
+    };
+    let key = |name: &str| Flags { api_key_env: Some(name.to_owned()), ..flags("openai:m") };
+    let mut no_place = config();
+    no_place.providers.get_mut("local").unwrap().base_url = None;
+    no_place.providers.get_mut("local").unwrap().dialect = None;
+    let mut no_root = config();
+    no_root.tools.root = None;
+    no_root.tools.enable = Some(vec![ToolName::ReadFile]);
+    let (own, bare) = (config(), Config::default());
+    let table = [
+        (
+            flags("opnai:gpt"),
+            &own,
+            "there is no provider `opnai` (did you mean `openai`?); known are alibaba, ",
+        ),
+        (
+            flags("fsat"),
+            &own,
+            "`fsat` is neither a model of the configuration file nor of the form PROVIDER:MODEL (did you mean `fast`?)",
+        ),
+        (flags("openai:"), &own, "`openai:` is neither"),
+        (flags(""), &own, "`` is neither"),
+        (url(None), &bare, "--base-url is given without a model: add --model PROVIDER:MODEL"),
+        (url(Some("demo:rules")), &bare, "--base-url makes no sense with the demo"),
+        (url(Some("a b:m")), &bare, "the name of a provider"),
+        (flags("local:m"), &no_place, "it is not known where `local` is"),
+        (
+            Flags { dialect: Some("mistrl".to_owned()), ..flags("openai:m") },
+            &bare,
+            "there is no dialect `mistrl` (did you mean `mistral`?)",
+        ),
+        (
+            key("sk-live-123"),
+            &bare,
+            "what is given as the variable with the API key is no name of a variable",
+        ),
+        (key("TWO\nLINES"), &bare, "what is given as the variable"),
+        (flags("openai:m"), &no_root, "the tool read_file is switched on but has no root folder"),
+    ];
+    for (flags, config, fault) in table {
+        let shown = merge(&flags, config, false).unwrap_err().to_string();
+        assert!(shown.starts_with(fault), "{shown}");
+        assert!(!shown.contains("sk-live-123"), "{shown}");
+    }
+}
+
+/// [CH-29]
+#[test]
+fn tools_are_those_switched_on_and_possible() {
+    let names = |setup: &Setup| setup.tools.iter().map(|tool| tool.as_str()).collect::<Vec<_>>();
+    let bare = Config::default();
+    assert_eq!(names(&merge(&Flags::default(), &bare, false).unwrap()), ["current_time", "calculator"]);
+    let rooted = Flags { root: Some(".".into()), ..Flags::default() };
+    let all = ["current_time", "calculator", "read_file", "list_files"];
+    assert_eq!(names(&merge(&rooted, &bare, false).unwrap()), all);
+    let mut few = Config::default();
+    few.tools.enable = Some(vec![ToolName::ListFiles, ToolName::Calculator, ToolName::Calculator]);
+    assert_eq!(names(&merge(&rooted, &few, false).unwrap()), ["calculator", "list_files"]);
+    few.tools.enable = Some(vec![]);
+    assert!(names(&merge(&Flags::default(), &few, false).unwrap()).is_empty());
+}
+
+fn maybe(values: &'static [&'static str]) -> impl Strategy<Value = Option<String>> {
+    prop::option::of(prop::sample::select(values).prop_map(str::to_owned))
+}
+
+proptest! {
+    /// Whatever flags and file say, the result has the flag where there is one, else the file's value, else the
+    /// usual one; and merging never panics.
+    ///
+    /// [CH-26] [CH-28]
+    #[test]
+    fn merging_is_total_and_flags_win(
+        model in maybe(&["openai:a", "local:b", "fast", "demo:rules", "nope", "x:y", ":", "fast:"]),
+        base_url in maybe(&["http://flag"]),
+        dialect in maybe(&["mistral", "generic", "??"]),
+        api_key_env in maybe(&["KEY", "not a name"]),
+        system in maybe(&["flag"]),
+        max_steps in prop::option::of(1u32..9),
+        file in any::<bool>(),
+        key in any::<bool>(),
+    ) {
+        let flags = Flags { model, base_url, dialect, api_key_env, system, max_steps, root: None };
+        let config = if file { config() } else { Config::default() };
+        let Ok(setup) = merge(&flags, &config, key) else { return Ok(()) };
+        prop_assert_eq!(setup.max_steps, flags.max_steps.unwrap_or(if file { 7 } else { 20 }));
+        if flags.system.is_some() {
+            prop_assert_eq!(&setup.system, &flags.system);
+        }
+        if let ModelSetup::Server(server) = setup.model {
+            let named = flags.model.clone().filter(|name| name != "fast");
+            if let Some(name) = named {
+                prop_assert_eq!(format!("{}:{}", server.provider, server.model), name);
+            }
+            if flags.base_url.is_some() {
+                prop_assert_eq!(&server.base_url, &flags.base_url);
+            }
+            if let Some(variable) = flags.api_key_env {
+                prop_assert_eq!(server.key, KeyFrom::Variable(variable));
+            }
+        }
+    }
+}
