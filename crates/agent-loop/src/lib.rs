@@ -1,1 +1,54 @@
-//! Placeholder.
+//! An agent as a stream of user-interface chunks.
+//!
+//! | you want to | look at |
+//! |---|---|
+//! | run an agent and show what it does | [`Agent::stream`], [`AgentEvent`], [`UiChunk`] |
+//! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
+//! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`] |
+//!
+//! Chunks are those of the AI SDK's UI message stream, field for field, so that `useChat` and other clients
+//! read them. Each run gives a complete message whatever happens to it: the first chunk is `start`, the last
+//! is exactly one of `finish`, `error` and `abort`, and what was begun between them is ended.
+//!
+//! Nothing here spawns a task: a run lives inside the stream that reads it, and dropping that stream ends the
+//! model call and the tools where they stand.
+//!
+//! # Example
+//!
+//! The body of a response to `useChat`:
+//!
+//! ```
+//! use agent_loop::{Agent, SSE_DONE, encode_sse};
+//! use ai_provider::{CancellationToken, Message};
+//! use futures_util::StreamExt;
+//!
+//! # async fn send(_: &[u8]) {}
+//! # async fn f(agent: Agent) {
+//! let run = agent.stream([Message::user("How is Rome?")], CancellationToken::new());
+//! let mut chunks = run.chunks();
+//! let mut buffer = Vec::new();
+//! while let Some(chunk) = chunks.next().await {
+//!     buffer.clear();
+//!     encode_sse(&chunk, &mut buffer);
+//!     send(&buffer).await;
+//! }
+//! send(SSE_DONE).await;
+//! let to_store = chunks.get_ref().new_messages();
+//! # drop(to_store);
+//! # }
+//! ```
+
+mod agent;
+mod attempt;
+mod ending;
+mod reply;
+mod stream;
+mod ui;
+
+pub use agent::Agent;
+pub use reply::{AgentError, AgentReply};
+pub use stream::{AgentEvent, AgentStream, Chunks};
+pub use ui::{DataChunk, SSE_DONE, UiChunk, UiFinishReason, encode_sse};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use ai_core::run::{Outcome, RunSnapshot, StepRecord};
+use ai_core::{LoopEvent, LoopStream, RunEnd, RunHandle};
+use ai_provider::{AttemptEvent, Message};
+use futures_core::Stream;
+
+use crate::attempt::attempt_chunk;
+use crate::ui::{Mapper, UiChunk, UiSettings};
+
+/// What happens in a run of an agent, in order.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AgentEvent {
+    /// Something for the user interface.
+    Chunk(UiChunk),
+    /// A model call is tried again, elsewhere or with another key.
+    Attempt(AttemptEvent),
+    /// A step is complete, and the run as it stands after it. Comes after the step's last chunk.
+    Step(Arc<StepRecord>, RunSnapshot),
+    /// The run is over. Comes after its last chunk; nothing follows.
+    End(Outcome),
+}
+
+/// The events of a run. Nothing happens until it is polled; dropping it cancels the run.
+pub struct AgentStream {
+    handle: RunHandle,
+    events: LoopStream,
+    mapper: Mapper,
+    ready: VecDeque<AgentEvent>,
+    end: Option<Box<RunEnd>>,
+    settings: Arc<UiSettings>,
+}
+
+impl AgentStream {
+    pub(crate) fn new(
+        (handle, events): (RunHandle, LoopStream),
+        settings: Arc<UiSettings>,
+        message_id: Option<String>,
+    ) -> Self {
+        let mapper = Mapper::new(Arc::clone(&settings), message_id);
+        Self { handle, events, mapper, ready: VecDeque::new(), end: None, settings }
+    }
+
+    /// Reaches into the run from any task: cancels it, decides about calls that wait.
+    pub fn handle(&self) -> &RunHandle {
+        &self.handle
+    }
+
+    /// How the run ended, with its steps, usage and the error it met. Absent until its last chunk came.
+    pub fn run_end(&self) -> Option<&RunEnd> {
+        self.end.as_deref()
+    }
+
+    /// What the run adds to the history, ready to be appended to it. Empty until its last chunk came.
+    pub fn new_messages(&self) -> Vec<Arc<Message>> {
+        self.end.as_ref().map(|end| end.new_messages.clone()).unwrap_or_default()
+    }
+
+    /// The chunks alone, for a user interface.
+    pub fn chunks(self) -> Chunks {
+        Chunks(self)
+    }
+}
+
+impl Stream for AgentStream {
+    type Item = AgentEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        let this = &mut *self;
+        loop {
+            if let Some(event) = this.ready.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            match ready!(Pin::new(&mut this.events).poll_next(cx)) {
+                Some(LoopEvent::End(end)) => {
+                    this.mapper.end(&end, &mut this.ready);
+                    this.end = Some(end);
+                }
+                Some(event) => this.mapper.event(event, &mut this.ready),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for AgentStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentStream")
+            .field("mapper", &self.mapper)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The chunks of a run.
+///
+/// Attempts to call a model come as transient `data-attempt` chunks, `{"type": "started" | "retrying" |
+/// "settled", "provider", "model", …}`: shown, and never part of the message. They name no key and no endpoint.
+#[derive(Debug)]
+pub struct Chunks(AgentStream);
+
+impl Chunks {
+    /// The stream beneath, for what it knows at its end.
+    pub fn get_ref(&self) -> &AgentStream {
+        &self.0
+    }
+
+    /// The stream beneath, to go on with all its events.
+    pub fn into_inner(self) -> AgentStream {
+        self.0
+    }
+}
+
+impl Stream for Chunks {
+    type Item = UiChunk;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<UiChunk>> {
+        loop {
+            return Poll::Ready(match ready!(Pin::new(&mut self.0).poll_next(cx)) {
+                Some(AgentEvent::Chunk(chunk)) => Some(chunk),
+                Some(AgentEvent::Attempt(attempt)) => Some(attempt_chunk(attempt, &self.0.settings)),
+                Some(AgentEvent::Step(..) | AgentEvent::End(_)) => continue,
+                None => None,
+            });
+        }
+    }
+}

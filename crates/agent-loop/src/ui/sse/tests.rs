@@ -1,0 +1,45 @@
+use ai_provider::Id;
+use proptest::prelude::*;
+
+use super::super::chunk::UiChunk;
+use super::*;
+
+fn delta(text: &str) -> UiChunk {
+    UiChunk::TextDelta { id: Id::from("1"), delta: text.to_owned(), provider_metadata: None }
+}
+
+/// [AL-5]
+#[test]
+fn a_chunk_is_one_event() {
+    let mut buffer = b"kept".to_vec();
+    encode_sse(&delta("a\r\nb\u{2028}c"), &mut buffer);
+    let text = "keptdata: {\"type\":\"text-delta\",\"id\":\"1\",\"delta\":\"a\\r\\nb\u{2028}c\"}\n\n";
+    assert_eq!(String::from_utf8(buffer).unwrap(), text);
+    assert_eq!(SSE_DONE, b"data: [DONE]\n\n");
+}
+
+/// [AL-6]
+#[test]
+fn a_buffer_with_room_is_used_as_it_is() {
+    let mut buffer = Vec::with_capacity(256);
+    let at = buffer.as_ptr();
+    for text in ["short", "somewhat longer", ""] {
+        buffer.clear();
+        encode_sse(&delta(text), &mut buffer);
+        assert!(buffer.ends_with(b"\n\n"));
+    }
+    assert_eq!((buffer.as_ptr(), buffer.capacity()), (at, 256));
+}
+
+proptest! {
+    /// [AL-5]
+    #[test]
+    fn any_text_is_one_line_and_reads_back(text in any::<String>()) {
+        let mut buffer = Vec::new();
+        encode_sse(&delta(&text), &mut buffer);
+        let event = std::str::from_utf8(&buffer).unwrap();
+        let json = event.strip_prefix("data: ").and_then(|rest| rest.strip_suffix("\n\n")).unwrap();
+        prop_assert!(!json.contains(['\r', '\n']));
+        prop_assert_eq!(serde_json::from_str::<UiChunk>(json).unwrap(), delta(&text));
+    }
+}
