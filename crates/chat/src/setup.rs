@@ -202,7 +202,8 @@ fn model(name: &str, flags: &Flags, config: &Config) -> Result<ModelSetup, Setup
 }
 
 fn unknown_provider(name: &str, config: &Config) -> SetupError {
-    let mut known: Vec<String> = Dialect::names().filter(|name| *name != "generic").map(str::to_owned).collect();
+    let mut known: Vec<String> =
+        Dialect::names().filter(|name| *name != "generic").map(str::to_owned).collect();
     known.extend(config.providers.keys().cloned());
     known.push("demo".to_owned());
     known.sort_unstable();

@@ -1,0 +1,122 @@
+//! The command line.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use ai_openai::Dialect;
+use clap::builder::PossibleValuesParser;
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::setup::Flags;
+
+const EXAMPLES: &str = "\
+Examples:
+  chat ask \"what is 17*23, and what time is it?\"
+      Works at once: without a model, a built-in demo answers, which is no language model.
+  chat ask --model openai:gpt-4.1-mini \"Why is the sky blue?\"
+      Needs OPENAI_API_KEY. With that set, --model may be left out.
+  chat ask --model local:qwen --base-url http://localhost:8080/v1 \"Hello\"
+      Any server that speaks OpenAI's Chat Completions.
+  git diff | chat ask - --system \"Write a commit message for this diff.\"
+  chat talk --root .
+      A conversation in which the model may read the files of this folder.
+
+Models are named PROVIDER:MODEL. Providers known by name: openai, xai, deepseek, groq, mistral, alibaba, moonshot,
+perplexity; others by --base-url or in the configuration file.";
+
+/// Ask any language model from the terminal.
+#[derive(Debug, Parser)]
+#[command(name = "chat", version, about, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask one question; the answer is shown as it comes.
+    #[command(after_help = "\
+Examples:
+  chat ask \"what is 17*23?\"
+  chat ask --json \"list the files\" --root .
+  chat ask - < question.txt
+
+The answer goes to standard output; reasoning, tools and usage go to standard error. Exit codes: 0 answered, 1 \
+failed, 2 the command makes no sense, 130 interrupted.")]
+    Ask(Ask),
+    /// Have a conversation; Ctrl-C stops an answer, Ctrl-D leaves.
+    #[command(after_help = "\
+In the conversation:
+  /help    shows this
+  /clear   begins a new conversation
+  /exit    leaves, as Ctrl-D does
+
+A line that begins with // is a question that begins with /. If standard input is no terminal, each line of it is \
+a question.")]
+    Talk,
+}
+
+/// `chat ask`.
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// The question; `-` reads it from standard input
+    #[arg(required = true, value_name = "QUESTION")]
+    pub(crate) question: Vec<String>,
+    /// Print the chunks of the AI SDK's UI message stream, one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What all commands take.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The model: PROVIDER:MODEL, or a name from the configuration file
+    #[arg(long, short, global = true, value_name = "PROVIDER:MODEL", help_heading = "Model")]
+    model: Option<String>,
+    /// Where the provider is, for example http://localhost:8080/v1
+    #[arg(long, global = true, value_name = "URL", help_heading = "Model")]
+    base_url: Option<String>,
+    /// The environment variable that holds the API key (never the key itself)
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Model")]
+    api_key_env: Option<String>,
+    /// How the server speaks
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Model",
+          value_parser = PossibleValuesParser::new(Dialect::names()))]
+    dialect: Option<String>,
+    /// Instructions for the model
+    #[arg(long, short, global = true, value_name = "TEXT", help_heading = "Answer")]
+    system: Option<String>,
+    /// The most steps of one answer: a step is a call of the model, with the tools it calls [default: 20]
+    #[arg(long, global = true, value_name = "N", help_heading = "Answer",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_steps: Option<u32>,
+    /// A folder the model may list and read; without it there are no file tools
+    #[arg(long, global = true, value_name = "FOLDER", help_heading = "Answer")]
+    root: Option<PathBuf>,
+    /// The configuration file [default: ~/.config/chat/config.toml, if it exists]
+    #[arg(long, global = true, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Log to standard error what happens; twice for more
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+impl Options {
+    /// What of it is about the setup.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            dialect: self.dialect.clone(),
+            api_key_env: self.api_key_env.clone(),
+            system: self.system.clone(),
+            max_steps: self.max_steps,
+            root: self.root.clone(),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A model with its tools, and one answer of it on the screen.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_loop::{Agent, AgentEvent, UiChunk};
+use ai_core::ToolLoop;
+use ai_core::run::Outcome;
+use ai_provider::{CancellationToken, Message};
+use futures_util::StreamExt;
+use tokio::signal::ctrl_c;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::cli::Options;
+use crate::config::{self, Config};
+use crate::failure::{Failure, INTERRUPTED};
+use crate::models;
+use crate::render::Summary;
+use crate::setup::{Chosen, DEFAULT_OPENAI_MODEL, Setup, merge};
+use crate::tools::files::Root;
+use crate::tools::tool_set;
+use crate::view::View;
+
+/// What the program was set up to do, ready to answer.
+#[derive(Debug)]
+pub(crate) struct Session {
+    agent: Agent,
+    chosen: Chosen,
+}
+
+/// What came of a question.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// What is to be added to the history.
+    pub(crate) messages: Vec<Arc<Message>>,
+    /// Why there is no whole answer, if there is none.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Session {
+    /// Puts flags, file and environment together. No request is made.
+    ///
+    /// # Errors
+    /// If anything of it cannot be used.
+    pub(crate) fn open(options: &Options) -> Result<Self, Failure> {
+        let env = |name: &str| std::env::var(name).ok();
+        let config = read_config(options.config.as_deref(), env)?;
+        let key = std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty());
+        let setup = merge(&options.flags(), &config, key).map_err(|error| Failure::usage(error.to_string()))?;
+        Self::start(setup)
+    }
+
+    fn start(setup: Setup) -> Result<Self, Failure> {
+        let open = |folder: &Path| {
+            Root::open(folder).map_err(|error| {
+                Failure::usage(format!("the root folder {} cannot be opened: {error}", folder.display()))
+            })
+        };
+        let root = setup.root.as_deref().map(open).transpose()?;
+        let tools = tool_set(&setup.tools, root).map_err(|error| Failure::new(error.to_string()))?;
+        let mut tool_loop = ToolLoop::new(models::model(&setup.model)?)
+            .with_tools(tools)
+            .with_step_cap(setup.max_steps)
+            .with_settings(setup.settings);
+        if let Some(system) = setup.system {
+            tool_loop = tool_loop.with_instructions(system);
+        }
+        Ok(Self { agent: Agent::new(tool_loop).with_plain_errors(), chosen: setup.chosen })
+    }
+
+    /// Says which model answers, where the user did not choose it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn introduce(&self, view: &mut View) -> io::Result<()> {
+        match self.chosen {
+            Chosen::ByName => Ok(()),
+            Chosen::ByKey => {
+                view.note(&format!("{DEFAULT_OPENAI_MODEL} answers, since OPENAI_API_KEY is set; --model chooses another."))
+            }
+            Chosen::AsDemo => view.note(
+                "This is a demo: a few rules answer, no language model. To set a real one: --model PROVIDER:MODEL, or \
+                 OPENAI_API_KEY; see chat --help.",
+            ),
+        }
+    }
+
+    fn model(&self) -> String {
+        self.agent.tool_loop().model().target().to_string()
+    }
+
+    /// Answers the last question of the history on the screen. Ctrl-C ends the answer and keeps what came; twice,
+    /// it ends at once.
+    ///
+    /// # Errors
+    /// If the screen cannot be written to.
+    pub(crate) async fn answer(&self, history: &[Arc<Message>], view: &mut View) -> io::Result<Answer> {
+        let (started, model) = (Instant::now(), self.model());
+        let cancel = CancellationToken::new();
+        let mut run = self.agent.stream(history.iter().cloned(), cancel.clone());
+        let mut interrupt = pin!(ctrl_c());
+        let mut ticks = interval(Duration::from_millis(100));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut said, mut warned) = (false, HashSet::new());
+        view.wait(&model);
+        loop {
+            let event = tokio::select! {
+                biased;
+                _ = &mut interrupt => {
+                    if cancel.is_cancelled() {
+                        view.end()?;
+                        let failure = Failure { code: INTERRUPTED, ..Failure::new("interrupted") };
+                        return Ok(Answer { messages: Vec::new(), failure: Some(failure) });
+                    }
+                    cancel.cancel();
+                    interrupt.set(ctrl_c());
+                    continue;
+                }
+                event = run.next() => event,
+                _ = ticks.tick(), if view.waits() => {
+                    view.tick();
+                    continue;
+                }
+            };
+            match event {
+                Some(AgentEvent::Chunk(chunk)) => {
+                    said |= matches!(chunk, UiChunk::TextDelta { .. });
+                    view.chunk(&chunk)?;
+                    if matches!(chunk, UiChunk::FinishStep) {
+                        view.wait(&model);
+                    }
+                }
+                Some(AgentEvent::Step(step, _)) => {
+                    for warning in step.warnings.iter().map(ToString::to_string) {
+                        if warned.insert(warning.clone()) {
+                            view.note(&format!("note: {warning}"))?;
+                        }
+                    }
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        view.end()?;
+        let Some(end) = run.run_end() else {
+            return Ok(Answer { messages: Vec::new(), failure: Some(Failure::new("the run broke off")) });
+        };
+        if matches!(end.outcome, Outcome::Truncated { .. }) {
+            view.note("the answer was cut at a length limit")?;
+        }
+        if said || !end.steps.is_empty() {
+            let (steps, time) = (end.steps.len(), started.elapsed());
+            view.summary(&Summary { model: &model, steps, usage: &end.usage, time })?;
+        }
+        Ok(Answer { messages: end.new_messages.clone(), failure: Failure::of_run(end, said) })
+    }
+}
+
+fn read_config(named: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<Config, Failure> {
+    let usual = || config::default_path(env).filter(|path| path.exists());
+    match named.map(Path::to_owned).or_else(usual) {
+        Some(path) => Config::read(&path).map_err(|error| Failure::usage(error.to_string())),
+        None => Ok(Config::default()),
+    }
+}
