@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use ai_core::run::{BudgetKind, Outcome, StepRecord, Verdict};
 use ai_core::{Approvals, Decision, LoopControl, OnError, RunOptions, StepFailure, StepView};
-use ai_provider::{ErrorClass, Message, ModelError, StreamPart, UnifiedFinish};
+use ai_provider::{
+    ErrorClass, Message, ModelError, StreamPart, ToolCall, ToolOutput, ToolResult, UnifiedFinish,
+};
 use ai_testkit::{Script, ScriptedModel};
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -176,6 +178,45 @@ async fn what_was_begun_is_ended_when_the_answer_breaks() {
     let ran = once(script.finish(UnifiedFinish::Length)).await;
     let (before, after) = shown.split_at(10);
     ran.expect(&[before, &[skipped], after, &truncated[..]].concat());
+}
+
+fn server_call(id: &str) -> StreamPart {
+    StreamPart::ToolCall(ToolCall { provider_executed: true, ..ToolCall::new(id, "search", "{}") })
+}
+
+fn server_result(id: &str, preliminary: bool) -> StreamPart {
+    let result = ToolResult::new(id, "search", ToolOutput::Text("found".to_owned()));
+    StreamPart::ToolResult(ToolResult { provider_executed: true, preliminary, ..result })
+}
+
+/// [AL-16] [AL-25]
+#[tokio::test]
+async fn only_calls_without_a_result_are_cut_off() {
+    let calls = ["a", "b", "c"].map(server_call);
+    let script = Script::new().parts(calls).part(server_result("a", false)).part(server_result("b", true));
+    let ran = once(script.error(broken())).await;
+    let cut_off = |id: &str| {
+        json!({
+            "type": "tool-output-error", "toolCallId": id,
+            "errorText": "The call was cut off.", "providerExecuted": true
+        })
+    };
+    assert_eq!(ran.only(&["tool-output-error"]), [cut_off("b"), cut_off("c")]);
+}
+
+/// [AL-16] [AL-20]
+#[tokio::test]
+async fn a_result_that_comes_in_a_later_step_belongs_to_its_call() {
+    let first = Script::new().part(server_call("s")).tool_call("a", "clock", "{}");
+    let model = ScriptedModel::new()
+        .reply(first.finish(UnifiedFinish::ToolCalls))
+        .reply(Script::new().text("Half").error(broken()))
+        .reply(Script::new().part(server_result("s", false)).text("Found.").finish(UnifiedFinish::Stop));
+    let ran = run(ask_with(&agent(&model), Control { retry: true, ..Control::default() })).await;
+    assert_eq!(ran.only(&["reset-step"]).len(), 1);
+    let calls = ran.only(&["tool-input-available"]);
+    assert_eq!(calls.iter().filter(|call| call["toolCallId"] == "s").count(), 1);
+    assert_eq!(ran.only(&["tool-output-available"])[1]["toolCallId"], "s");
 }
 
 /// [AL-17]

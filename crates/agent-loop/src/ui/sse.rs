@@ -14,11 +14,41 @@ pub const SSE_DONE: &[u8] = b"data: [DONE]\n\n";
 /// assert_eq!(buffer, b"data: {\"type\":\"start-step\"}\n\n");
 /// ```
 pub fn encode_sse(chunk: &UiChunk, buffer: &mut Vec<u8>) {
-    buffer.extend_from_slice(b"data: ");
-    let written = serde_json::to_writer(&mut *buffer, chunk);
+    // Nearly all chunks are bare deltas. All around their two texts is known beforehand.
+    let written = match chunk {
+        UiChunk::TextDelta { id, delta, provider_metadata: None } => {
+            encode_delta(r#"data: {"type":"text-delta","id":"#, id, r#","delta":"#, delta, buffer)
+        }
+        UiChunk::ReasoningDelta { id, delta, provider_metadata: None } => {
+            encode_delta(r#"data: {"type":"reasoning-delta","id":"#, id, r#","delta":"#, delta, buffer)
+        }
+        UiChunk::ToolInputDelta { tool_call_id: id, input_text_delta: delta } => {
+            let head = r#"data: {"type":"tool-input-delta","toolCallId":"#;
+            encode_delta(head, id, r#","inputTextDelta":"#, delta, buffer)
+        }
+        chunk => {
+            buffer.extend_from_slice(b"data: ");
+            serde_json::to_writer(&mut *buffer, chunk)
+        }
+    };
     // A chunk holds text, booleans and JSON values, all of which can be written, and a buffer takes them.
     debug_assert!(written.is_ok(), "{written:?}");
     buffer.extend_from_slice(b"\n\n");
+}
+
+fn encode_delta(
+    head: &str,
+    id: &str,
+    middle: &str,
+    delta: &str,
+    buffer: &mut Vec<u8>,
+) -> serde_json::Result<()> {
+    buffer.extend_from_slice(head.as_bytes());
+    serde_json::to_writer(&mut *buffer, id)?;
+    buffer.extend_from_slice(middle.as_bytes());
+    serde_json::to_writer(&mut *buffer, delta)?;
+    buffer.push(b'}');
+    Ok(())
 }
 
 #[cfg(test)]

@@ -34,12 +34,27 @@ fn a_buffer_with_room_is_used_as_it_is() {
 proptest! {
     /// [AL-5]
     #[test]
-    fn any_text_is_one_line_and_reads_back(text in any::<String>()) {
+    fn any_text_is_one_line_and_reads_back(id in any::<String>(), text in any::<String>(), kind in 0..4) {
+        let (id, delta, provider_metadata) = (Id::from(id), text, None);
+        let chunk = match kind {
+            0 => UiChunk::TextDelta { id, delta, provider_metadata },
+            1 => UiChunk::ReasoningDelta { id, delta, provider_metadata },
+            2 => UiChunk::ToolInputDelta { tool_call_id: id, input_text_delta: delta },
+            _ => UiChunk::ToolOutputError {
+                tool_call_id: id,
+                error_text: delta,
+                provider_executed: None,
+                dynamic: Some(true),
+                tool_metadata: None,
+                provider_metadata,
+            },
+        };
         let mut buffer = Vec::new();
-        encode_sse(&delta(&text), &mut buffer);
+        encode_sse(&chunk, &mut buffer);
         let event = std::str::from_utf8(&buffer).unwrap();
         let json = event.strip_prefix("data: ").and_then(|rest| rest.strip_suffix("\n\n")).unwrap();
         prop_assert!(!json.contains(['\r', '\n']));
-        prop_assert_eq!(serde_json::from_str::<UiChunk>(json).unwrap(), delta(&text));
+        prop_assert_eq!(json, serde_json::to_string(&chunk).unwrap());
+        prop_assert_eq!(serde_json::from_str::<UiChunk>(json).unwrap(), chunk);
     }
 }
