@@ -257,9 +257,14 @@ async fn an_approval_in_place_goes_through_the_handle() {
         chunks.collect::<Vec<_>>()
     };
     let approved = decide(Decision::approve()).await;
-    assert_eq!(approved[0], json!({"type":"tool-output-available","toolCallId":"a","output":"done"}));
+    let answer = json!({"type":"tool-approval-response","approvalId":"approval_a","approved":true});
+    assert_eq!(approved[0], answer);
+    assert_eq!(approved[1], json!({"type":"tool-output-available","toolCallId":"a","output":"done"}));
     let denied = decide(Decision::deny("no")).await;
-    assert_eq!(denied[0], json!({"type":"tool-output-denied","toolCallId":"a"}));
+    let answer =
+        json!({"type":"tool-approval-response","approvalId":"approval_a","approved":false,"reason":"no"});
+    assert_eq!(denied[0], answer);
+    assert_eq!(denied[1], json!({"type":"tool-output-denied","toolCallId":"a"}));
     for chunks in [approved, denied] {
         assert_eq!(chunks.last().unwrap()["finishReason"], "stop");
     }

@@ -232,6 +232,13 @@ impl Mapper {
             ToolEvent::ApprovalRequested(PendingApproval { approval_id, call }) => {
                 approval_request(approval_id, call.id)
             }
+            ToolEvent::ApprovalAnswered(answer) => UiChunk::ToolApprovalResponse {
+                approval_id: answer.approval_id,
+                approved: answer.approved,
+                reason: answer.reason,
+                provider_executed: None,
+                provider_metadata: None,
+            },
             ToolEvent::Preliminary(result) => self.result(result),
             ToolEvent::Finished(record) => self.result(record.result),
             _ => return,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::input::{Answer, Input, Interruption, OutOfOrder, ToolFacts, Verdict};
 use super::outcome::{BudgetKind, Outcome, TerminalRecord};
 use super::record::{FailedStep, PendingApproval, StepRecord, ToolStatus};
-use super::step::{CallState, OpenStep, denied, finish_error};
+use super::step::{CallState, INTERRUPTED, OpenStep, denied, finish_error};
 
 /// The version of the stored form. Raised when an older program could not read it.
 const SCHEMA: u32 = 1;
@@ -307,6 +307,9 @@ impl Run {
             (Phase::Done(outcome), Input::Interrupted { by: Interruption::Cancelled, .. })
                 if !matches!(outcome, Outcome::Failed { .. } | Outcome::Cancelled { .. }) =>
             {
+                if matches!(outcome, Outcome::HandedOver { .. }) {
+                    self.take_back();
+                }
                 self.phase = Phase::Done(Outcome::Cancelled { partial: None });
             }
             (phase @ Phase::Done(_), Input::Interrupted { .. }) => return self.refuse(phase, name, None),
@@ -397,6 +400,8 @@ impl Run {
 
     /// The next phase of a step whose answer is there: the first of these that applies.
     fn advance(&mut self, mut open: OpenStep, repair: bool) {
+        let terminal =
+            |state: &CallState| matches!(state, CallState::Done(record) if record.terminal.is_some());
         if open.any(|state| matches!(state, CallState::Invalid(_))) {
             if repair {
                 self.phase = Phase::Repair(open);
@@ -407,6 +412,11 @@ impl Run {
                     call.state = CallState::Done(record.clone());
                 }
             }
+        }
+        let waits = |state: &CallState| *state == CallState::Undecided || *state == CallState::Ready;
+        if open.any(terminal) && !open.any(waits) {
+            // Nobody will answer what was asked of a person or of the caller.
+            open.close(&ToolStatus::Skipped, "Not run: another tool of the same answer ended the run.");
         }
         self.phase = if open.any(|state| *state == CallState::Undecided) {
             Phase::Decide(open)
@@ -438,6 +448,19 @@ impl Run {
         terminal
     }
 
+    /// The calls handed over in the last step will not be answered after all: they get results in the history.
+    fn take_back(&mut self) {
+        let Some(step) = self.steps.pop() else { return };
+        let committed = 1 + usize::from(!step.tools.is_empty());
+        for messages in [&mut self.messages, &mut self.new_messages] {
+            messages.truncate(messages.len().saturating_sub(committed));
+        }
+        let (record, messages) = OpenStep::again(Arc::unwrap_or_clone(step)).commit();
+        self.messages.extend(messages.iter().cloned());
+        self.new_messages.extend(messages);
+        self.steps.push(Arc::new(record));
+    }
+
     fn check_stop(&mut self, verdicts: Vec<Verdict>) {
         let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         let find = |wanted: fn(&Verdict) -> bool| verdicts.iter().find(|verdict| wanted(verdict)).cloned();
@@ -467,7 +490,7 @@ impl Run {
         // The answer of an open step is complete: it becomes history, with a result for each of its calls.
         let partial = match open {
             Some(mut open) => {
-                open.close(&ToolStatus::Cancelled, "Not run to its end: the run was interrupted.");
+                open.close(&ToolStatus::Cancelled, INTERRUPTED);
                 self.commit(open);
                 None
             }

@@ -35,7 +35,25 @@ pub(super) enum CallState {
     Done(ToolRecord),
 }
 
+/// What the model reads of a call that was cut off.
+pub(super) const INTERRUPTED: &str = "Not run to its end: the run was interrupted.";
+
 impl OpenStep {
+    /// A step that was committed with calls unanswered, to be committed again: those count as cut off.
+    pub(super) fn again(mut record: StepRecord) -> Self {
+        let mut results = std::mem::take(&mut record.tools);
+        let client = record.message.tool_calls().filter(|call| !call.provider_executed);
+        let calls = client.cloned().map(|call| {
+            let result = results.iter().position(|tool| tool.result.tool_call_id == call.id);
+            let record = match result {
+                Some(at) => results.remove(at),
+                None => failed(&call, ToolStatus::Cancelled, INTERRUPTED.to_owned()),
+            };
+            OpenCall { call, state: CallState::Done(record) }
+        });
+        Self { calls: calls.collect(), record, facts: Vec::new() }
+    }
+
     pub(super) fn new(record: StepRecord, facts: Vec<ToolFacts>) -> Self {
         let calls: Vec<_> =
             record.message.tool_calls().filter(|call| !call.provider_executed).cloned().collect();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use ai_provider::{
     CallContext, ErrorClass, Id, LanguageModel, Message, ModelError, ModelStream, Request, RequestId,
-    StreamPart, ToolCall, ToolOutput, ToolResult,
+    StreamPart, ToolApprovalResponse, ToolCall, ToolOutput, ToolResult,
 };
 use futures_util::FutureExt;
 
@@ -15,13 +15,16 @@ use super::blocks::BlockIds;
 use super::co::Co;
 use super::control::{OnError, StepFailure, StepOverrides, StepView};
 use super::event::{LoopEvent, StepReset, StepStart, ToolEvent};
-use super::handle::Decisions;
+use super::handle::{Decision, Decisions};
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::options::{Approvals, RunOptions};
 use super::tools::{Job, Tools};
 use super::{Config, system};
-use crate::run::{Answer, ApprovalVerdict, Input, Interruption, Next, Prepared, Run, ToolRecord, ToolStatus};
+use crate::run::{
+    Answer, ApprovalVerdict, Input, Interruption, Next, PendingApproval, Prepared, Run, ToolRecord,
+    ToolStatus,
+};
 use crate::tool::ToolContext;
 
 /// Drives one run from its first poll to its end.
@@ -60,7 +63,7 @@ enum Todo {
     Decide(Vec<ToolCall>),
     CallTools(Vec<ToolCall>),
     CheckStop,
-    AwaitApproval(Vec<Id>),
+    AwaitApproval(Vec<PendingApproval>),
     Finish,
 }
 
@@ -101,7 +104,7 @@ impl Driver {
                     self.live.park();
                     break;
                 }
-                Todo::AwaitApproval(ids) => self.await_approval(ids).await,
+                Todo::AwaitApproval(pending) => self.await_approval(&co, pending).await,
                 Todo::Finish => break,
             };
             if let Err(by) = done {
@@ -121,9 +124,7 @@ impl Driver {
             Next::DecideApproval { calls } => Todo::Decide(owned(calls)),
             Next::CallTools { calls } => Todo::CallTools(owned(calls)),
             Next::CheckStop => Todo::CheckStop,
-            Next::AwaitApproval { pending } => {
-                Todo::AwaitApproval(pending.into_iter().map(|pending| pending.call.id).collect())
-            }
+            Next::AwaitApproval { pending } => Todo::AwaitApproval(pending),
             Next::Done(_) => Todo::Finish,
         }
     }
@@ -348,18 +349,23 @@ impl Driver {
         Ok(())
     }
 
-    async fn await_approval(&mut self, ids: Vec<Id>) -> Result<(), Interruption> {
-        for id in &ids {
-            self.decisions.ask(id.clone());
+    async fn await_approval(
+        &mut self,
+        co: &Co<LoopEvent>,
+        pending: Vec<PendingApproval>,
+    ) -> Result<(), Interruption> {
+        for pending in &pending {
+            self.decisions.ask(pending.call.id.clone());
         }
         let left = self.interrupt.suspend();
         let decisions = &self.decisions;
         let decided = self.interrupt.race(poll_fn(|cx| decisions.poll(cx))).await;
         self.interrupt.resume(left);
-        let (call_id, decision) = decided?;
-        if ids.contains(&call_id) {
-            let input = Input::Answer { call_id, approved: decision.approved, reason: decision.reason };
-            self.live.feed(input);
+        let (call_id, Decision { approved, reason }) = decided?;
+        if let Some(pending) = pending.into_iter().find(|pending| pending.call.id == call_id) {
+            self.live.feed(Input::Answer { call_id, approved, reason: reason.clone() });
+            let answer = ToolApprovalResponse { approval_id: pending.approval_id, approved, reason };
+            co.give(LoopEvent::Tool(ToolEvent::ApprovalAnswered(answer))).await;
         }
         Ok(())
     }
@@ -383,6 +389,7 @@ impl Driver {
     async fn finish(&mut self, co: &Co<LoopEvent>) {
         if self.interrupt.is_cancelled() {
             self.live.interrupt(Interruption::Cancelled);
+            self.hand_out_steps(co).await;
         }
         let end = self.live.claim();
         self.options.control.on_end(&end).await;

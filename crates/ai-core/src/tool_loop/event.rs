@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use ai_provider::{
-    AttemptEvent, ErrorRecord, Message, ModelError, StreamPart, TargetId, ToolCall, ToolResult, Usage,
+    AttemptEvent, ErrorRecord, Message, ModelError, StreamPart, TargetId, ToolApprovalResponse, ToolCall,
+    ToolResult, Usage,
 };
 
 use crate::run::{Outcome, PendingApproval, RunSnapshot, StepRecord, ToolRecord};
@@ -64,6 +65,8 @@ impl StepReset {
 pub enum ToolEvent {
     /// A call waits for a person.
     ApprovalRequested(PendingApproval),
+    /// A person has decided about a call.
+    ApprovalAnswered(ToolApprovalResponse),
     /// A call begins to run.
     Started(ToolCall),
     /// It has a result so far.

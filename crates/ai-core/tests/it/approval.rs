@@ -35,7 +35,7 @@ async fn a_decision_reaches_a_waiting_run_from_any_task() {
     let (handle, mut events) = agent.start([Message::user("go")], RunOptions::default());
     let id = Id::from("a");
     assert_eq!(handle.decide(&id, Decision::approve()), Err(DecideError::Unknown));
-    let mut asked = None;
+    let (mut asked, mut answered) = (None, 0);
     while let Some(event) = events.next().await {
         match event {
             LoopEvent::Tool(ToolEvent::ApprovalRequested(pending)) => {
@@ -52,7 +52,12 @@ async fn a_decision_reaches_a_waiting_run_from_any_task() {
                     );
                 }));
             }
+            LoopEvent::Tool(ToolEvent::ApprovalAnswered(answer)) => {
+                assert!(answer.approved && answer.approval_id == "approval_a");
+                answered += 1;
+            }
             LoopEvent::End(end) => {
+                assert_eq!(answered, 1);
                 assert_eq!(end.outcome, Outcome::Finished);
                 assert_eq!(end.steps[0].tools[0].status, ToolStatus::Ok);
             }
@@ -118,6 +123,36 @@ async fn a_run_that_waits_can_be_stored_and_resumed_elsewhere() {
     assert_eq!(end.steps[0].tools[0].status, ToolStatus::Denied);
     assert_eq!(end.steps[0].tools[1].status, ToolStatus::Ok);
     check_history(&model.requests()[1].messages).unwrap();
+}
+
+/// [AC-25] [AC-37]
+#[tokio::test]
+async fn a_cancel_of_a_run_that_waits_shows_the_step_it_closes() {
+    let model = model();
+    let agent = loop_of(&model, tools());
+    let cancel = ai_provider::CancellationToken::new();
+    let options = RunOptions::default().with_cancel(cancel.clone());
+    let (_handle, mut events) = agent.start([Message::user("go")], options);
+    let (mut finished, mut steps, mut end) = (Vec::new(), 0, None);
+    while let Some(event) = events.next().await {
+        match event {
+            LoopEvent::Tool(ToolEvent::Finished(record)) => {
+                finished.push(record.result.tool_call_id.to_string());
+                // The last thing before the run would be parked.
+                cancel.cancel();
+            }
+            LoopEvent::StepEnd(..) => steps += 1,
+            LoopEvent::End(ended) => end = Some(ended),
+            _ => {}
+        }
+    }
+    let end = end.unwrap();
+    assert_eq!(end.outcome, Outcome::Cancelled { partial: None });
+    assert_eq!(finished, ["b", "a"]);
+    assert_eq!((steps, end.steps.len()), (1, 1));
+    let history: Vec<_> =
+        [Arc::new(Message::user("go"))].into_iter().chain(end.new_messages.iter().cloned()).collect();
+    check_history(&history).unwrap();
 }
 
 /// [AC-45]

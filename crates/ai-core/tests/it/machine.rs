@@ -296,6 +296,54 @@ fn calls_for_the_caller_end_the_run_after_the_others_ran() {
     assert_eq!(texts(&run), [("b".to_owned(), false)]);
 }
 
+fn with_client(parts: Vec<StreamPart>) -> Run {
+    let mut run = new_run();
+    let client = ToolFacts { executable: false, ..fact("client") };
+    run.feed(prepared(vec![fact("f"), client])).unwrap();
+    run.feed(answer(&with_finish(parts, UnifiedFinish::ToolCalls))).unwrap();
+    run
+}
+
+/// [AC-22] [AC-25]
+#[test]
+fn calls_handed_over_get_results_if_the_run_is_cancelled_after_all() {
+    for calls in [
+        vec![call("a", "client", "{}")],
+        vec![call("a", "client", "{}"), call("b", "f", "{}")],
+        vec![call("b", "f", "{}"), call("a", "client", "{}")],
+    ] {
+        let mut run = with_client(calls.clone());
+        if calls.len() > 1 {
+            run.feed(done("b", "ok")).unwrap();
+        }
+        assert!(matches!(run.outcome(), Some(Outcome::HandedOver { .. })));
+        run.feed(Input::Interrupted { by: Interruption::Cancelled, partial: None }).unwrap();
+        assert_eq!(run.outcome(), Some(&Outcome::Cancelled { partial: None }));
+        check_history(run.messages()).unwrap();
+        assert_eq!(run.steps()[0].tools.len(), calls.len());
+        assert_eq!(run.messages().len(), 1 + run.new_messages().len());
+    }
+}
+
+/// [AC-21] [AC-22]
+#[test]
+fn a_terminal_failure_leaves_no_call_of_the_caller_unanswered() {
+    let mut run = with_client(vec![call("a", "client", "{}"), call("b", "f", "{}")]);
+    let terminal = TerminalRecord {
+        tool_call_id: "b".into(),
+        tool_name: "f".to_owned(),
+        message: "Closed.".to_owned(),
+        key: None,
+    };
+    let result = ToolResult::new("b", "f", ToolOutput::ErrorText("Closed.".to_owned()));
+    let mut record = ToolRecord::not_run(result, ToolStatus::Failed);
+    record.terminal = Some(terminal.clone());
+    run.feed(Input::ToolFinished(Box::new(record))).unwrap();
+    assert_eq!(run.outcome(), Some(&Outcome::ToolTerminal(terminal)));
+    assert_eq!(run.steps()[0].tools[0].status, ToolStatus::Skipped);
+    check_history(run.messages()).unwrap();
+}
+
 /// [AC-23]
 #[test]
 fn calls_that_need_no_consent_run_before_the_run_waits() {
