@@ -42,6 +42,8 @@ fn read(input: impl Read) -> Result<String, Failure> {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(Failure::usage("the question on standard input is not UTF-8 text"))
         }
-        Err(error) => Err(Failure::usage(format!("the question cannot be read from standard input: {error}"))),
+        Err(error) => {
+            Err(Failure::usage(format!("the question cannot be read from standard input: {error}")))
+        }
     }
 }

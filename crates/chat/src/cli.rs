@@ -23,12 +23,12 @@ Examples:
   chat talk --root .
       A conversation in which the model may read the files of this folder.
 
-Models are named PROVIDER:MODEL. Providers known by name: openai, xai, deepseek, groq, mistral, alibaba, moonshot,
-perplexity; others by --base-url or in the configuration file.";
+Models are named PROVIDER:MODEL. Providers known by name: openai, xai, deepseek, groq, mistral,
+alibaba, moonshot, perplexity; others by --base-url or in the configuration file.";
 
 /// Ask any language model from the terminal.
 #[derive(Debug, Parser)]
-#[command(name = "chat", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "chat", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

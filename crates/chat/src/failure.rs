@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::error::Error as _;
 use std::io;
 
 use ai_core::RunEnd;
@@ -49,14 +48,20 @@ impl Failure {
         }
     }
 
+    /// The user ended it.
+    pub(crate) fn interrupted(said: bool) -> Self {
+        let message = if said { "interrupted: the answer above is incomplete" } else { "interrupted" };
+        Self { code: INTERRUPTED, ..Self::new(message) }
+    }
+
     /// What a run that ended badly means to the user; absent if it ended well. `said` says whether a part of an
     /// answer is on the screen.
-    pub(crate) fn of_run(end: &RunEnd, said: bool) -> Option<Self> {
+    pub(crate) fn of_run(end: &RunEnd, model: &str, said: bool) -> Option<Self> {
         let failure = match &end.outcome {
             Outcome::Finished | Outcome::Truncated { .. } => return None,
-            Outcome::Cancelled { .. } => Self { code: INTERRUPTED, ..Self::new("interrupted") },
+            Outcome::Cancelled { .. } => return Some(Self::interrupted(said)),
             Outcome::Failed { error, .. } => match &end.error {
-                Some(error) => Self::of_model(error),
+                Some(error) => Self::of_model(error, model),
                 None => Self::new(error.to_string()),
             },
             Outcome::StepCap { cap } => Self::new(format!("the model wanted to go on after {cap} steps"))
@@ -69,25 +74,16 @@ impl Failure {
             }
             other => Self::new(format!("the run ended early: {}", other.as_str())),
         };
-        let incomplete = said && failure.code != INTERRUPTED;
-        Some(if incomplete { failure.add("The answer above is incomplete.") } else { failure })
+        Some(if said { failure.add("The answer above is incomplete.") } else { failure })
     }
 
-    /// What the failure of a model means to the user.
-    pub(crate) fn of_model(error: &ModelError) -> Self {
+    /// What the failure of a model means to the user. It says where: at a URL, or from the model of this name.
+    pub(crate) fn of_model(error: &ModelError, model: &str) -> Self {
         let status = error.status().map(|status| format!("HTTP {status}"));
         let codes: Vec<_> = status.into_iter().chain(error.code().map(str::to_owned)).collect();
         let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
-        let place = error.url().map(|url| format!(" at {url}")).unwrap_or_default();
-        let mut message = format!("{}{codes}{place}: {}", sentence(error.class()), error.message());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let cause_text = cause.to_string();
-            if !message.contains(&cause_text) {
-                message.push_str(&format!(": {cause_text}"));
-            }
-            source = cause.source();
-        }
+        let place = error.url().map_or_else(|| format!(" from {model}"), |url| format!(" at {url}"));
+        let message = format!("{}{codes}{place}: {}", sentence(error.class()), error.message());
         let failure = Self::new(message);
         match advice(error) {
             Some(advice) => failure.with_advice(advice),
@@ -96,7 +92,8 @@ impl Failure {
     }
 
     fn add(mut self, sentence: &str) -> Self {
-        let advice = self.advice.take().map_or_else(|| sentence.to_owned(), |advice| format!("{sentence} {advice}"));
+        let advice =
+            self.advice.take().map_or_else(|| sentence.to_owned(), |advice| format!("{sentence} {advice}"));
         self.with_advice(advice)
     }
 }
@@ -137,11 +134,10 @@ fn advice(error: &ModelError) -> Option<String> {
         ErrorClass::Auth => "Check the key, and that it belongs to this server (--api-key-env, --base-url).",
         ErrorClass::NotFound => "Check the name of the model (--model) and the address (--base-url).",
         ErrorClass::ContextTooLong => "Start a new conversation, or say it in fewer words.",
-        ErrorClass::Transport => "Check the address (--base-url), that its server runs, and the network.",
-        ErrorClass::Timeout | ErrorClass::Server | ErrorClass::Incomplete => "Try again.",
-        ErrorClass::Protocol | ErrorClass::MissingFinish | ErrorClass::Empty => {
-            "Check that --base-url points to an API of the kind of Chat Completions, or try --dialect."
+        ErrorClass::Transport | ErrorClass::Protocol => {
+            "The address is set with --base-url or in the configuration file."
         }
+        ErrorClass::Timeout | ErrorClass::Server | ErrorClass::Incomplete => "Try again.",
         _ => return None,
     };
     Some(fixed.to_owned())

@@ -96,6 +96,7 @@ fn log(verbose: u8) {
         _ => usual,
     };
     let (filter, colour) = (EnvFilter::builder().parse_lossy(filter), std::io::stderr().is_terminal());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
     let _ = log.try_init();
 }

@@ -60,8 +60,10 @@ fn keys(from: &KeyFrom) -> Result<Option<Keys>, Failure> {
         Err(VarError::NotUnicode(_)) => {
             Err(Failure::new(format!("the key in {shown} cannot be used: it is not text")))
         }
-        Err(VarError::NotPresent) if required => Err(Failure::new(format!("there is no API key: {shown} is not set"))
-            .with_advice("Set it, or name another variable with --api-key-env.")),
+        Err(VarError::NotPresent) if required => {
+            Err(Failure::new(format!("there is no API key: {shown} is not set"))
+                .with_advice("Set it, or name another variable with --api-key-env."))
+        }
         Err(VarError::NotPresent) => Ok(None),
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::cli::Options;
 use crate::config::{self, Config};
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::Failure;
 use crate::models;
 use crate::render::Summary;
 use crate::setup::{Chosen, DEFAULT_OPENAI_MODEL, Setup, merge};
@@ -50,7 +50,8 @@ impl Session {
         let env = |name: &str| std::env::var(name).ok();
         let config = read_config(options.config.as_deref(), env)?;
         let key = std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty());
-        let setup = merge(&options.flags(), &config, key).map_err(|error| Failure::usage(error.to_string()))?;
+        let setup =
+            merge(&options.flags(), &config, key).map_err(|error| Failure::usage(error.to_string()))?;
         Self::start(setup)
     }
 
@@ -106,15 +107,13 @@ impl Session {
         let mut ticks = interval(Duration::from_millis(100));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut said, mut warned) = (false, HashSet::new());
-        view.wait(&model);
         loop {
             let event = tokio::select! {
                 biased;
                 _ = &mut interrupt => {
                     if cancel.is_cancelled() {
                         view.end()?;
-                        let failure = Failure { code: INTERRUPTED, ..Failure::new("interrupted") };
-                        return Ok(Answer { messages: Vec::new(), failure: Some(failure) });
+                        return Ok(Answer { messages: Vec::new(), failure: Some(Failure::interrupted(said)) });
                     }
                     cancel.cancel();
                     interrupt.set(ctrl_c());
@@ -130,7 +129,7 @@ impl Session {
                 Some(AgentEvent::Chunk(chunk)) => {
                     said |= matches!(chunk, UiChunk::TextDelta { .. });
                     view.chunk(&chunk)?;
-                    if matches!(chunk, UiChunk::FinishStep) {
+                    if matches!(chunk, UiChunk::StartStep) {
                         view.wait(&model);
                     }
                 }
@@ -152,11 +151,11 @@ impl Session {
         if matches!(end.outcome, Outcome::Truncated { .. }) {
             view.note("the answer was cut at a length limit")?;
         }
-        if said || !end.steps.is_empty() {
+        if !end.steps.is_empty() {
             let (steps, time) = (end.steps.len(), started.elapsed());
             view.summary(&Summary { model: &model, steps, usage: &end.usage, time })?;
         }
-        Ok(Answer { messages: end.new_messages.clone(), failure: Failure::of_run(end, said) })
+        Ok(Answer { messages: end.new_messages.clone(), failure: Failure::of_run(end, &model, said) })
     }
 }
 

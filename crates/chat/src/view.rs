@@ -1,13 +1,13 @@
 //! Where the program shows what happens: a screen, or lines of JSON.
 
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_loop::UiChunk;
 use anstream::AutoStream;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::render::{Screen, Summary, json_line, summary_line};
 use crate::text::visible_line;
 
@@ -16,42 +16,54 @@ use crate::text::visible_line;
 pub(crate) struct View {
     screen: Screen<Stdout, AutoStream<Stderr>>,
     json: bool,
+    waiting: Option<Waiting>,
+}
+
+/// Something is waited for.
+#[derive(Debug)]
+struct Waiting {
+    model: String,
+    since: Instant,
     spinner: Option<ProgressBar>,
 }
+
+/// How long nothing is shown of a wait.
+const PATIENCE: Duration = Duration::from_millis(150);
 
 impl View {
     pub(crate) fn new(json: bool) -> Self {
         let shared = io::stdout().is_terminal() && io::stderr().is_terminal();
-        Self { screen: Screen::new(io::stdout(), anstream::stderr(), shared), json, spinner: None }
+        Self { screen: Screen::new(io::stdout(), anstream::stderr(), shared), json, waiting: None }
     }
 
-    /// Shows that something is waited for, until the next chunk that shows something. Only on a terminal.
+    /// From now on something is waited for, until the next chunk that shows something.
     pub(crate) fn wait(&mut self, model: &str) {
-        if self.json || self.spinner.is_some() {
-            return;
-        }
-        let spinner = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
-            spinner.set_style(style);
-        }
-        spinner.set_message(visible_line(model));
-        self.spinner = (!spinner.is_hidden()).then_some(spinner);
+        let visible = !self.json && io::stderr().is_terminal();
+        self.waiting =
+            visible.then(|| Waiting { model: visible_line(model), since: Instant::now(), spinner: None });
     }
 
-    /// Whether a spinner turns.
+    /// Whether a spinner turns, or will.
     pub(crate) fn waits(&self) -> bool {
-        self.spinner.is_some()
+        self.waiting.is_some()
     }
 
     /// Turns it. Not in the first moment: an answer that comes at once needs none.
-    pub(crate) fn tick(&self) {
-        if let Some(spinner) = self.spinner.as_ref().filter(|spinner| spinner.elapsed() > Duration::from_millis(150)) {
-            spinner.tick();
+    pub(crate) fn tick(&mut self) {
+        let Some(waiting) = &mut self.waiting else { return };
+        if waiting.since.elapsed() < PATIENCE {
+            return;
         }
+        let spinner = waiting.spinner.get_or_insert_with(|| {
+            let spinner = ProgressBar::new_spinner().with_message(waiting.model.clone());
+            let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+            style.map_or(spinner.clone(), |style| spinner.with_style(style))
+        });
+        spinner.tick();
     }
 
     fn stop_waiting(&mut self) {
-        if let Some(spinner) = self.spinner.take() {
+        if let Some(spinner) = self.waiting.take().and_then(|waiting| waiting.spinner) {
             spinner.finish_and_clear();
         }
     }
@@ -80,9 +92,12 @@ impl View {
         if self.json { Ok(()) } else { self.note(&format!("[{}]", summary_line(summary))) }
     }
 
-    /// Shows a failure.
+    /// Shows a failure. That the user interrupted is none.
     pub(crate) fn failure(&mut self, failure: &Failure) -> io::Result<()> {
         self.stop_waiting();
+        if failure.code == INTERRUPTED {
+            return self.screen.note(&failure.message);
+        }
         self.screen.error(&failure.message, failure.advice.as_deref())
     }
 

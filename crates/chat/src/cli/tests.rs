@@ -13,7 +13,7 @@ fn the_command_line_is_consistent_and_shows_examples() {
     for shown in ["Examples:", "chat ask", "chat talk", "--api-key-env", "OPENAI_API_KEY"] {
         assert!(help.contains(shown), "{help}");
     }
-    assert!(help.lines().all(|line| line.chars().count() <= 120), "{help}");
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
 }
 
 /// [CH-36]

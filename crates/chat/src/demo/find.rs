@@ -27,7 +27,9 @@ pub(crate) enum Wish {
 
 /// All wishes, in the order of the question, each once.
 pub(crate) fn wishes(question: &str) -> Vec<Wish> {
-    let question = question.get(..question.floor_char_boundary(MAX_QUESTION)).unwrap_or_default();
+    let whole = |end: &usize| question.is_char_boundary(*end);
+    let end = (0..=MAX_QUESTION.min(question.len())).rev().find(whole).unwrap_or_default();
+    let question = question.get(..end).unwrap_or_default();
     let mut text = Masked::new(question);
     let mut found = Vec::new();
     found.extend(files::find(&mut text));

@@ -138,7 +138,7 @@ fn quote(path: &str, text: &str) -> String {
     let length = text.chars().count();
     match length {
         0 => format!("{path} is empty."),
-        ..=MAX_QUOTE => format!("{path} says:\n{}", text.trim_end()),
+        1..=MAX_QUOTE => format!("{path} says:\n{}", text.trim_end()),
         _ => format!(
             "{path} begins (I show {MAX_QUOTE} of {length} characters):\n{}",
             shorten(text, MAX_QUOTE)

@@ -11,19 +11,25 @@ fn a_failure_says_what_where_and_what_to_do() {
         .with_status(404)
         .with_code("model_not_found")
         .with_url("http://127.0.0.1:1/v1/chat/completions");
-    let failure = Failure::of_model(&error);
+    let failure = Failure::of_model(&error, "p:m");
     assert_eq!(
         failure.message,
         "the server knows no such model or address (HTTP 404, model_not_found) at \
          http://127.0.0.1:1/v1/chat/completions: The model `x` does not exist"
     );
-    assert_eq!(failure.advice.as_deref(), Some("Check the name of the model (--model) and the address (--base-url)."));
+    assert_eq!(
+        failure.advice.as_deref(),
+        Some("Check the name of the model (--model) and the address (--base-url).")
+    );
     assert_eq!(failure.code, FAILED);
-    let wait = ModelError::new(ErrorClass::RateLimit, "slow down").with_hint(Hint::After(Duration::from_millis(6_200)));
-    assert_eq!(Failure::of_model(&wait).advice.as_deref(), Some("Try again in 7 s."));
-    let caused = ModelError::new(ErrorClass::Transport, "no connection")
-        .with_source(io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused"));
-    assert_eq!(Failure::of_model(&caused).message, "the connection failed: no connection: connection refused");
+    let wait = ModelError::new(ErrorClass::RateLimit, "slow down")
+        .with_hint(Hint::After(Duration::from_millis(6_200)));
+    assert_eq!(Failure::of_model(&wait, "p:m").advice.as_deref(), Some("Try again in 7 s."));
+    let nowhere = ModelError::new(ErrorClass::Empty, "the model gave an empty answer");
+    assert_eq!(
+        Failure::of_model(&nowhere, "p:m").message,
+        "the answer is empty from p:m: the model gave an empty answer"
+    );
 }
 
 /// [CH-39]

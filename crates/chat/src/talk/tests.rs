@@ -18,7 +18,10 @@ fn a_line_is_a_question_or_a_command() {
         ("/etc/passwd is what?", question("/etc/passwd is what?")),
         ("/help me", question("/help me")),
         ("//help", question("/help")),
-        ("/exti", Entry::Unknown("There is no command /exti. Did you mean /exit? /help shows all.".to_owned())),
+        (
+            "/exti",
+            Entry::Unknown("There is no command /exti. Did you mean /exit? /help shows all.".to_owned()),
+        ),
         ("/banana", Entry::Unknown("There is no command /banana. /help shows all.".to_owned())),
     ];
     for (line, meant) in table {

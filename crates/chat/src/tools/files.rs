@@ -120,11 +120,12 @@ impl Root {
         entries.sort_by_key(DirEntry::file_name);
         let found = entries.len();
         let mut lines: Vec<_> = entries.iter().take(MAX_ENTRIES).map(line).collect();
-        match found {
-            0 => lines.push("(empty)".to_owned()),
-            ..=MAX_ENTRIES => {}
-            ..=MAX_SCAN => lines.push(format!("… and {} more, which are not shown", found - MAX_ENTRIES)),
-            _ => lines.push(format!("… and more: the folder has over {MAX_SCAN} entries")),
+        if found == 0 {
+            lines.push("(empty)".to_owned());
+        } else if found > MAX_SCAN {
+            lines.push(format!("… and more: the folder has over {MAX_SCAN} entries"));
+        } else if found > MAX_ENTRIES {
+            lines.push(format!("… and {} more, which are not shown", found - MAX_ENTRIES));
         }
         Ok(lines.join("\n"))
     }
