@@ -2,7 +2,7 @@ use ai_provider::{JsonObject, ProviderMetadata, ProviderOptions, merge_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::strategies::{json, metadata};
+use crate::support::strategies::{json, some_metadata};
 use crate::support::{Met, check};
 
 /// What merging must give, key by key.
@@ -64,7 +64,7 @@ fn merging_json_is_deep_for_objects_and_replaces_all_else() {
         Ok(())
     });
     met.at_least(20, ["object over object"]);
-    met.at_least(3, ["array over array"]);
+    met.at_least(2, ["array over array"]);
 }
 
 /// [PV-57]
@@ -99,7 +99,7 @@ fn the_deepest_json_that_can_be_parsed_can_be_merged() {
 #[test]
 fn options_merge_per_namespace() {
     let object = || proptest::collection::btree_map("[a-c]", dense(), 0..3);
-    let namespaces = || proptest::collection::btree_map("[n-p]", object(), 0..3);
+    let namespaces = || proptest::collection::btree_map("[n-p]", object(), 1..4);
     let options = || namespaces().prop_map(|all| serde_json::from_value(json!(all)).unwrap());
     let met = check(500, (options(), options()), |(base, over), met: &mut Met| {
         let (base, over): (ProviderOptions, ProviderOptions) = (base, over);
@@ -138,9 +138,8 @@ fn options_are_kept_by_namespace_in_order_of_name() {
 /// [PV-60]
 #[test]
 fn merged_metadata_keeps_its_maker_unless_a_new_one_is_named() {
-    let met = check(300, (metadata(), metadata()), |(base, over), met| {
-        let (Some(base), Some(over)) = (base, over) else { return Ok(()) };
-        let mut merged: ProviderMetadata = *base.clone();
+    let met = check(300, (some_metadata(), some_metadata()), |(base, over), met| {
+        let mut merged: ProviderMetadata = base.clone();
         merged.merge(&over);
         if base.origin.is_some() && over.origin.is_none() {
             met.note("kept");
@@ -151,5 +150,5 @@ fn merged_metadata_keeps_its_maker_unless_a_new_one_is_named() {
         prop_assert_eq!(merged.values, values);
         Ok(())
     });
-    met.at_least(3, ["kept"]);
+    met.at_least(10, ["kept"]);
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use ai_provider::*;
 use proptest::prelude::*;
 
@@ -67,12 +69,17 @@ fn offences(before: &[StreamPart]) -> Vec<(&'static str, StreamPart)> {
 /// [PV-37, PV-38, PV-39]
 #[test]
 fn any_part_out_of_order_is_a_protocol_error_that_keeps_what_came_before() {
-    let strategy = (answer(), any::<proptest::sample::Index>(), any::<proptest::sample::Index>());
-    let met = check(2_000, strategy, |(Answer { parts, .. }, at, which), met| {
+    // First a rule, then one of the ways to break it, so that each rule has its share.
+    let strategy = (answer(), any::<[proptest::sample::Index; 3]>());
+    let met = check(2_000, strategy, |(Answer { parts, .. }, [at, rule, way]), met| {
         let before = &parts[..at.index(parts.len()) + 1];
         let offences = offences(before);
-        let (rule, offence) = &offences[which.index(offences.len())];
-        met.note(*rule);
+        let rules: Vec<_> =
+            offences.iter().map(|(rule, _)| *rule).collect::<BTreeSet<_>>().into_iter().collect();
+        let rule = rules[rule.index(rules.len())];
+        let ways: Vec<_> = offences.iter().filter(|(broken, _)| *broken == rule).collect();
+        let (_, offence) = ways[way.index(ways.len())];
+        met.note(rule);
 
         let mut assembler = Assembler::default();
         before.iter().for_each(|part| assembler.push(part).unwrap());

@@ -28,6 +28,7 @@ fn kept(message: &AssistantMessage) -> usize {
 #[test]
 fn every_beginning_of_an_answer_is_incomplete_until_its_finish() {
     let met = check(300, answer(), |answer, met| {
+        let mut cut_calls = false;
         let whole_message = whole(&answer.parts).message;
         for end in 0..=answer.parts.len() {
             let parts = &answer.parts[..end];
@@ -48,13 +49,16 @@ fn every_beginning_of_an_answer_is_incomplete_until_its_finish() {
                     })
                     .collect();
                 prop_assert_eq!(&cut.input, &input);
-                met.note("cut calls");
+                cut_calls = true;
             }
             prop_assert_eq!(kept(&assembled.message), came(parts));
         }
+        if cut_calls {
+            met.note("cut calls");
+        }
         Ok(())
     });
-    met.at_least(50, ["cut calls"]);
+    met.at_least(30, ["cut calls"]);
 }
 
 /// [PV-29]

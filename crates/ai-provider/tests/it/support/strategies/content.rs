@@ -163,7 +163,7 @@ pub(crate) fn message() -> BoxedStrategy<Message> {
         (text(), options()).prop_map(|(text, options)| Message::System(SystemMessage { text, options })),
         (vec(user_part(), 0..4), options())
             .prop_map(|(parts, options)| Message::User(UserMessage { parts, options })),
-        (vec(assistant_part(), 0..6), options())
+        (vec(assistant_part(), 1..9), options())
             .prop_map(|(parts, options)| Message::Assistant(AssistantMessage { parts, options })),
         (vec(tool_part(), 0..4), options())
             .prop_map(|(parts, options)| Message::Tool(ToolMessage { parts, options })),

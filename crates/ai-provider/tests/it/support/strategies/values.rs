@@ -71,6 +71,9 @@ pub(crate) fn origin() -> impl Strategy<Value = Origin> {
 }
 
 pub(crate) fn metadata() -> BoxedStrategy<Option<Box<ProviderMetadata>>> {
-    of((of(origin()), options()).prop_map(|(origin, values)| Box::new(ProviderMetadata { origin, values })))
-        .boxed()
+    of(some_metadata().prop_map(Box::new)).boxed()
+}
+
+pub(crate) fn some_metadata() -> BoxedStrategy<ProviderMetadata> {
+    (of(origin()), options()).prop_map(|(origin, values)| ProviderMetadata { origin, values }).boxed()
 }
