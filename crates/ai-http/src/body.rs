@@ -141,14 +141,22 @@ impl Reading {
             }
             if guard.is_late() {
                 self.interrupt(deadline_passed());
-            } else if self.decode() {
-            } else if !self.chunk.is_empty() {
-                if let Some(page) = self.feed() {
-                    return Poll::Ready(Step::Page(page));
+                continue;
+            }
+            if self.decode() {
+                continue;
+            }
+            if !self.chunk.is_empty() {
+                match self.feed() {
+                    Some(page) => return Poll::Ready(Step::Page(page)),
+                    None => continue,
                 }
-            } else if chunks < BURST && self.read(cx).is_ready() {
+            }
+            if chunks < BURST && self.read(cx).is_ready() {
                 chunks += 1;
-            } else if self.watch(guard, cx).is_pending() {
+                continue;
+            }
+            if self.watch(guard, cx).is_pending() {
                 if chunks == BURST {
                     cx.waker().wake_by_ref();
                 }

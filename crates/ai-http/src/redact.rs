@@ -16,6 +16,9 @@ const MASK: &str = "***";
 /// Shorter secrets are masked as whole words alone: a placeholder key such as `x` must not eat every x.
 const WORD_BELOW: usize = 8;
 
+/// What stands in a header or query under a secret's name, and is shorter than this, is none: `x-bypass: 1`.
+const SHORTEST: usize = 4;
+
 /// Whether a header or query parameter of this name holds a secret, by the way such names end.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     const ENDS: [&str; 17] = [
@@ -92,7 +95,7 @@ impl Secrets {
     pub(crate) fn add_headers(&mut self, headers: &HeaderMap) {
         let sensitive = headers.values().filter(|value| value.is_sensitive());
         for value in sensitive.filter_map(|value| value.to_str().ok()) {
-            self.add(value.rsplit(' ').next().unwrap_or_default());
+            self.add_value(value.rsplit(' ').next().unwrap_or_default());
         }
     }
 
@@ -102,8 +105,14 @@ impl Secrets {
         let query = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         let values = query.filter(|(name, _)| is_secret_name(&decode(name))).map(|(_, value)| value);
         for secret in values.chain([url.password().unwrap_or(url.username())]) {
-            self.add(secret);
-            self.add(&decode(secret));
+            self.add_value(secret);
+            self.add_value(&decode(secret));
+        }
+    }
+
+    fn add_value(&mut self, value: &str) {
+        if value.len() >= SHORTEST {
+            self.add(value);
         }
     }
 

@@ -44,8 +44,7 @@ pub fn is_retryable_status(status: StatusCode) -> bool {
 /// assert!(error.retryable());
 /// ```
 pub fn error_of_response(status: StatusCode, body: &[u8]) -> ModelError {
-    let json = serde_json::from_slice::<Value>(body.trim_ascii()).ok();
-    let said = json.as_ref().map(Said::read).unwrap_or_default();
+    let said = json_in(body).as_ref().map(Said::read).unwrap_or_default();
     let class = refine(class_of_status(status), &said);
     let excerpt = excerpt(body);
     let message = match &said.message {
@@ -65,6 +64,13 @@ pub fn error_of_response(status: StatusCode, body: &[u8]) -> ModelError {
         error = error.with_excerpt(excerpt);
     }
     error
+}
+
+/// The body as JSON, or that of its first event: some servers answer a request for a stream with one even then.
+fn json_in(body: &[u8]) -> Option<Value> {
+    let event = |line: &[u8]| serde_json::from_slice(line.strip_prefix(b"data:")?.trim_ascii()).ok();
+    let whole = serde_json::from_slice(body.trim_ascii()).ok();
+    whole.or_else(|| body.split(|byte| matches!(byte, b'\n' | b'\r')).find_map(event))
 }
 
 /// What an error body says.

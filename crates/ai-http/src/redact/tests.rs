@@ -129,12 +129,15 @@ fn headers_and_urls_give_their_secrets() {
     let mut value = HeaderValue::from_static("Bearer abcdefghij");
     value.set_sensitive(true);
     headers.insert("authorization", value);
+    let mut value = HeaderValue::from_static("1");
+    value.set_sensitive(true);
+    headers.insert("x-bypass", value);
     let mut secrets = Secrets::default();
     secrets.add_headers(&headers);
     secrets.add_url("https://host/?key=a%2Fbcdefghi&alt=sse");
     secrets.add_url("https://name:pass%20word1@host/");
-    let text = "abcdefghij a%2Fbcdefghi a/bcdefghi pass word1 harmless-text sse";
-    assert_eq!(secrets.mask(text), "*** *** *** *** harmless-text sse");
+    let text = "abcdefghij a%2Fbcdefghi a/bcdefghi pass word1 harmless-text sse 1";
+    assert_eq!(secrets.mask(text), "*** *** *** *** harmless-text sse 1");
 }
 
 proptest! {

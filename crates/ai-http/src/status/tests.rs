@@ -103,6 +103,11 @@ fn message_and_code_come_out_of_any_shape() {
         ("upstream connect error", "upstream connect error", None),
         (r#"{"ok":false}"#, r#"{"ok":false}"#, None),
         ("null", "null", None),
+        (
+            "event: error\r\ndata: {\"error\":{\"message\":\"in an event\",\"code\":7}}\r\n\r\n",
+            "in an event",
+            Some("7"),
+        ),
         ("[]", "[]", None),
         ("7", "7", None),
         (r#"{"error":{"message":"line\none\u001b[31m"}}"#, "line one [31m", None),

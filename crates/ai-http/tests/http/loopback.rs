@@ -17,10 +17,15 @@ fn answer() -> String {
     frames(&["{\"text\":\"a\"}", "{\"text\":\"b\"}", "{\"finish\":\"stop\"}"])
 }
 
+/// The default, but for proxies: these tests talk to this machine, whatever its settings say.
+fn transport() -> ReqwestTransport {
+    ReqwestTransport::from_client(ReqwestTransport::client_builder().no_proxy().build().unwrap())
+}
+
 fn model_at(url: &str) -> HttpModel<Api> {
     let keys = Keys::one(ApiKey::new("sk-12345678").unwrap());
-    let transport = Arc::new(ReqwestTransport::new().unwrap());
-    HttpModel::new(Api::at(format!("{url}/v1/chat")), target(), transport).with_keys(Arc::new(keys))
+    HttpModel::new(Api::at(format!("{url}/v1/chat")), target(), Arc::new(transport()))
+        .with_keys(Arc::new(keys))
 }
 
 /// [HT-74]
@@ -175,7 +180,7 @@ async fn no_redirect_leads_to_another_origin() {
 async fn a_client_that_follows_redirects_itself_is_found_out() {
     let elsewhere = WireServer::repeat(WireReply::sse(answer())).unwrap();
     let server = WireServer::repeat(redirect(307, elsewhere.url())).unwrap();
-    let transport = ReqwestTransport::from_client(reqwest::Client::new());
+    let transport = ReqwestTransport::from_client(reqwest::Client::builder().no_proxy().build().unwrap());
     let call = HttpCall::get(server.url());
     let error = transport.send(call).await.unwrap_err();
     assert_eq!(error.class(), ErrorClass::InvalidRequest);
@@ -210,7 +215,7 @@ async fn a_redirect_that_would_lose_the_request_is_not_followed() {
         assert_eq!(server.requests().len(), 1);
 
         let get = HttpCall::get(format!("{}/v1/chat", server.url()));
-        let response = ReqwestTransport::new().unwrap().send(get).await.unwrap();
+        let response = transport().send(get).await.unwrap();
         assert_eq!((response.status, response.url), (StatusCode::OK, format!("{}/v2/chat", server.url())));
     }
 }
@@ -250,6 +255,7 @@ async fn an_error_says_what_to_check() {
 #[tokio::test]
 async fn a_url_that_cannot_be_used_is_an_invalid_request() {
     let transport = ReqwestTransport::new().unwrap();
+    assert!(format!("{transport:?}").contains("ReqwestTransport"));
     for url in ["", "localhost:1", "ftp://host/", "http://", "/v1"] {
         let call = HttpCall { method: Method::GET, ..HttpCall::get(url) };
         let error = transport.send(call).await.unwrap_err();
@@ -267,13 +273,16 @@ async fn connecting_has_a_time_limit() {
     let address = listener.local_addr().unwrap();
     let mut queue = Vec::new();
     while let Ok(Ok(socket)) =
-        tokio::time::timeout(Duration::from_millis(200), tokio::net::TcpStream::connect(address)).await
+        tokio::time::timeout(Duration::from_secs(1), tokio::net::TcpStream::connect(address)).await
     {
         queue.push(socket);
         assert!(queue.len() < 100, "the queue does not fill");
     }
-    let client =
-        ReqwestTransport::client_builder().connect_timeout(Duration::from_millis(300)).build().unwrap();
+    let client = ReqwestTransport::client_builder()
+        .no_proxy()
+        .connect_timeout(Duration::from_millis(300))
+        .build()
+        .unwrap();
     let start = Instant::now();
     let error = ReqwestTransport::from_client(client)
         .send(HttpCall::get(format!("http://{address}/")))

@@ -16,3 +16,4 @@ mod loopback;
 mod secrets;
 mod stream;
 mod timers;
+mod types;

@@ -89,7 +89,9 @@ async fn the_key_is_in_no_trace_of_a_call_at_any_level() {
     .unwrap();
     for own_header in [false, true] {
         let url = format!("{}/v1/chat?key={KEY}", server.url().replace("http://", "http://me:CANARY@"));
-        let transport = Arc::new(ReqwestTransport::new().unwrap());
+        let transport = Arc::new(ReqwestTransport::from_client(
+            ReqwestTransport::client_builder().no_proxy().build().unwrap(),
+        ));
         let mut model = HttpModel::new(Api::at(url), target(), transport).with_keys(keys());
         if own_header {
             model = model.with_authorize(Arc::new(HeaderKey(HeaderName::from_static("x-api-key"))));
@@ -127,7 +129,9 @@ async fn the_key_is_in_no_error_of_a_call_that_cannot_be_sent() {
         format!("http://[::1?token={KEY}"),
     ]);
     for url in urls {
-        let transport = Arc::new(ReqwestTransport::new().unwrap());
+        let transport = Arc::new(ReqwestTransport::from_client(
+            ReqwestTransport::client_builder().no_proxy().build().unwrap(),
+        ));
         let model = HttpModel::new(Api::at(url.clone()), target(), transport).with_keys(keys());
         let error = call(&model).await.2.unwrap();
         assert!(!all_of(&error).contains("CANARY"), "{url}: {}", all_of(&error));
