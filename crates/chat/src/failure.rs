@@ -58,7 +58,9 @@ impl Failure {
     /// answer is on the screen.
     pub(crate) fn of_run(end: &RunEnd, model: &str, said: bool) -> Option<Self> {
         let failure = match &end.outcome {
-            Outcome::Finished | Outcome::Truncated { .. } => return None,
+            Outcome::Finished => return None,
+            Outcome::Truncated { .. } => Self::new("the answer was cut at a length limit")
+                .with_advice("The limit is the model's own, or max_output_tokens in the configuration file."),
             Outcome::Cancelled { .. } => return Some(Self::interrupted(said)),
             Outcome::Failed { error, .. } => match &end.error {
                 Some(error) => Self::of_model(error, model),

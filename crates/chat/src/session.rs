@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use agent_loop::{Agent, AgentEvent, UiChunk};
 use ai_core::ToolLoop;
-use ai_core::run::Outcome;
 use ai_provider::{CancellationToken, Message};
 use futures_util::StreamExt;
 use tokio::signal::ctrl_c;
@@ -128,12 +127,16 @@ impl Session {
             match event {
                 Some(AgentEvent::Chunk(chunk)) => {
                     said |= matches!(chunk, UiChunk::TextDelta { .. });
+                    if let (UiChunk::Error { .. }, Some(end)) = (&chunk, run.run_end()) {
+                        view.outcome(&end.outcome)?;
+                    }
                     view.chunk(&chunk)?;
                     if matches!(chunk, UiChunk::StartStep) {
                         view.wait(&model);
                     }
                 }
                 Some(AgentEvent::Step(step, _)) => {
+                    view.step(&step)?;
                     for warning in step.warnings.iter().map(ToString::to_string) {
                         if warned.insert(warning.clone()) {
                             view.note(&format!("note: {warning}"))?;
@@ -148,9 +151,6 @@ impl Session {
         let Some(end) = run.run_end() else {
             return Ok(Answer { messages: Vec::new(), failure: Some(Failure::new("the run broke off")) });
         };
-        if matches!(end.outcome, Outcome::Truncated { .. }) {
-            view.note("the answer was cut at a length limit")?;
-        }
         if !end.steps.is_empty() {
             let (steps, time) = (end.steps.len(), started.elapsed());
             view.summary(&Summary { model: &model, steps, usage: &end.usage, time })?;

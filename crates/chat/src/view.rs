@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::time::{Duration, Instant};
 
-use agent_loop::UiChunk;
+use agent_loop::{DataChunk, UiChunk};
+use ai_core::run::{Outcome, StepRecord};
 use anstream::AutoStream;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::render::{Screen, Summary, json_line, summary_line};
@@ -71,14 +73,42 @@ impl View {
     /// See [`Screen::chunk`].
     pub(crate) fn chunk(&mut self, chunk: &UiChunk) -> io::Result<()> {
         if self.json {
-            let mut out = io::stdout().lock();
-            writeln!(out, "{}", json_line(chunk)?)?;
-            return out.flush();
+            return self.line(chunk);
         }
         if Screen::<Stdout, AutoStream<Stderr>>::shows(chunk) {
             self.stop_waiting();
         }
         self.screen.chunk(chunk)
+    }
+
+    /// What a step took and why it ended: in JSON as metadata of the message. People read the summary.
+    pub(crate) fn step(&mut self, step: &StepRecord) -> io::Result<()> {
+        let message_metadata = json!({ "finishReason": step.finish, "usage": step.usage });
+        self.line(&UiChunk::MessageMetadata { message_metadata })
+    }
+
+    /// How a run ended that gave no answer: in JSON as data, since the error chunk has words alone. People read
+    /// the message.
+    pub(crate) fn outcome(&mut self, outcome: &Outcome) -> io::Result<()> {
+        let data = match outcome {
+            Outcome::Failed { error, .. } => json!(error),
+            other => json!({ "class": other.as_str(), "message": other.to_string() }),
+        };
+        self.line(&UiChunk::Data(DataChunk {
+            name: "error".to_owned(),
+            id: None,
+            data,
+            transient: Some(true),
+        }))
+    }
+
+    fn line(&self, chunk: &UiChunk) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", json_line(chunk)?)?;
+        out.flush()
     }
 
     /// See [`Screen::note`].

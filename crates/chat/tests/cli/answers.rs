@@ -50,6 +50,16 @@ fn json_lines_hold_the_whole_run_and_nothing_else() {
         })
         .collect();
     assert_eq!(said, "6*7 = 42.");
+    let steps: Vec<_> = chunks
+        .iter()
+        .filter_map(|chunk| match chunk {
+            UiChunk::MessageMetadata { message_metadata } => {
+                Some(&message_metadata["finishReason"]["unified"])
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(steps, ["tool-calls", "stop"]);
     assert!(ran.err.starts_with("This is a demo") && ran.err.lines().count() == 1, "{}", ran.err);
 }
 

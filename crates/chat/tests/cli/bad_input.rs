@@ -52,6 +52,12 @@ fn whatever_a_server_answers_is_explained() {
         ),
         ("reset", WireReply::sse(partial).ending(WireEnd::CloseAfter(10)), &["error: "], ""),
         ("not JSON", WireReply::sse("data: {oops\n\n"), &["cannot be understood"], ""),
+        (
+            "cut at a limit",
+            WireReply::sse(sse(&[text("The sky is"), finish("length")])),
+            &["cut at a length limit", "openai"],
+            "The sky is\n",
+        ),
         ("empty answer", WireReply::sse(sse(&[finish("stop")])), &["empty"], ""),
     ];
     for (case, reply, says, shown) in table {
@@ -89,7 +95,9 @@ fn json_output_ends_with_the_error_too() {
     let server = WireServer::start([reply(500, "gone")]).unwrap();
     let ran = Chat::ask(&server, &["--json"]);
     ran.failed(1, &["HTTP 500"]);
-    assert!(ran.out.lines().last().unwrap().starts_with("{\"type\":\"error\",\"errorText\":"), "{}", ran.out);
+    let lines: Vec<_> = ran.out.lines().rev().collect();
+    assert!(lines[0].starts_with("{\"type\":\"error\",\"errorText\":"), "{}", ran.out);
+    assert!(lines[1].starts_with("{\"type\":\"data-error\",\"data\":{\"class\":\"server\""), "{}", ran.out);
 }
 
 /// [CH-51]
