@@ -105,7 +105,7 @@ fn a_file_that_cannot_be_read_is_an_error_in_words() {
     assert!(fault(&path).contains("line 1: "));
 }
 
-/// [CH-24]
+/// [CH-54]
 #[test]
 fn the_default_place_follows_the_environment() {
     let at = |xdg: Option<&str>, home: Option<&str>| {

@@ -17,7 +17,7 @@ fn words(expression: &str) -> String {
     calculate(expression).unwrap_or_else(|fault| format!("! {fault}"))
 }
 
-/// [CH-02] [CH-03]
+/// [CH-2] [CH-3]
 #[test]
 fn results_are_those_of_arithmetic_on_paper() {
     let table = [
@@ -64,7 +64,7 @@ fn results_are_those_of_arithmetic_on_paper() {
     }
 }
 
-/// [CH-04]
+/// [CH-4]
 #[test]
 fn what_has_no_result_is_said_in_words() {
     let table = [
@@ -108,7 +108,7 @@ fn what_has_no_result_is_said_in_words() {
 /// Every construct that nests, at the longest an expression can be, on three quarters of the stack that a
 /// thread of tokio's pool has.
 ///
-/// [CH-05]
+/// [CH-5]
 #[test]
 fn the_deepest_nesting_fits_on_a_small_stack() {
     let fill = |open: &str, close: &str| {
@@ -158,7 +158,7 @@ fn integers() -> impl Strategy<Value = (String, i128)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// [CH-01]
+    /// [CH-1]
     #[test]
     fn integers_are_exact_or_out_of_range((expression, value) in integers()) {
         let length = expression.chars().count();
@@ -176,7 +176,7 @@ proptest! {
         }
     }
 
-    /// [CH-05]
+    /// [CH-5]
     #[test]
     fn any_text_is_answered_at_once(text in "[-+*/%^(),.eE0-9 ]{0,80}|[0-9^*.-]{0,500}|(sqrt|ln|exp|sin|tan|pi|e|round|max|[-+*/^(), 0-9.]){0,60}|\\PC{0,40}") {
         let started = Instant::now();

@@ -48,7 +48,7 @@ impl Folder {
     }
 }
 
-/// [CH-08]
+/// [CH-8]
 #[test]
 fn files_under_the_root_are_read() {
     let folder = Folder::new();
@@ -64,7 +64,7 @@ fn files_under_the_root_are_read() {
     }
 }
 
-/// [CH-09]
+/// [CH-9]
 #[test]
 fn nothing_leads_out_of_the_root() {
     let folder = Folder::new();
@@ -174,7 +174,7 @@ fn path() -> impl Strategy<Value = String> {
 
 /// Any way through the folder, of which at least a fifth try to leave it.
 ///
-/// [CH-09]
+/// [CH-9]
 #[test]
 fn no_path_reads_what_is_outside() {
     let folder = Folder::new();

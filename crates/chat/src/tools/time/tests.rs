@@ -7,7 +7,7 @@ fn at(zone: Option<&str>) -> Result<String, UnknownZone> {
     current_time(&TimeArgs { zone: zone.map(str::to_owned) }, now)
 }
 
-/// [CH-06]
+/// [CH-6]
 #[test]
 fn a_zone_gives_its_local_time_and_offset() {
     let table = [
@@ -23,7 +23,7 @@ fn a_zone_gives_its_local_time_and_offset() {
     assert!(at(None).unwrap().starts_with("Friday 2026-03-13") || at(None).unwrap().contains("2026-03-1"));
 }
 
-/// [CH-07]
+/// [CH-7]
 #[test]
 fn an_unknown_zone_is_an_error_with_the_nearest_name() {
     let table = [
