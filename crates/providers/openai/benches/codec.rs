@@ -1,1 +1,124 @@
-fn main() {}
+//! The time a text delta takes: the codec against the least a user could write by hand.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
+
+use std::borrow::Cow;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use ai_http::{CallInfo, Codec, Endpoint, Event, HttpModel, IdSeed, Parts};
+use ai_openai::{ChatCodec, Dialect};
+use ai_provider::{CallContext, Delivery, LanguageModel, Message, Request, RequestId, StreamPart, TargetId};
+use ai_testkit::{Cut, MemoryReply, MemoryTransport};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use futures_util::StreamExt;
+use serde::Deserialize;
+
+const DELTAS: usize = 20_000;
+const ENDPOINT: &str = "http://localhost/v1";
+
+/// What a chunk is to someone who wants its text alone.
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Delta<'a>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+}
+
+fn frames() -> Vec<String> {
+    let words = ["Hello", " world", ",", " how", " are", " you", " today", "?"];
+    let frame = |at: usize| {
+        let word = words.get(at % words.len()).expect("a word");
+        format!(
+            r#"{{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1769000000,"model":"m","system_fingerprint":"fp_1","choices":[{{"index":0,"delta":{{"content":"{word}"}},"logprobs":null,"finish_reason":null}}]}}"#
+        )
+    };
+    (0..DELTAS).map(frame).collect()
+}
+
+fn codec() -> ChatCodec {
+    let dialect = Dialect::by_name("openai").expect("a row of the table");
+    ChatCodec::new(dialect, Endpoint::base(ENDPOINT).expect("a URL"))
+}
+
+fn target() -> TargetId {
+    TargetId::new("openai", "m", ENDPOINT)
+}
+
+fn decode(c: &mut Criterion) {
+    let frames = frames();
+    let mut group = c.benchmark_group("decode");
+    group.throughput(Throughput::Elements(DELTAS as u64));
+    group.bench_function("by-hand", |b| {
+        b.iter(|| {
+            let mut bytes = 0;
+            for frame in &frames {
+                for choice in serde_json::from_str::<Chunk<'_>>(black_box(frame)).expect("a chunk").choices {
+                    bytes += choice.delta.content.map_or(0, |text| text.len());
+                }
+            }
+            bytes
+        });
+    });
+    group.bench_function("codec", |b| {
+        let (codec, target) = (codec(), target());
+        let ids = IdSeed::new(&RequestId::from("bench"));
+        let info = CallInfo { target: &target, account: None, delivery: Delivery::Stream, ids };
+        b.iter(|| {
+            let mut decoder = codec.decoder(&info);
+            let mut out = Parts::default();
+            let mut bytes = 0;
+            for (number, frame) in (1..).zip(&frames) {
+                let event = Event { name: None, data: black_box(frame), number };
+                decoder.event(event, &mut out).expect("a frame");
+                while let Some(part) = out.pop() {
+                    if let StreamPart::TextDelta { delta, .. } = part {
+                        bytes += delta.len();
+                    }
+                }
+            }
+            bytes
+        });
+    });
+    group.finish();
+}
+
+/// The whole way of an answer: framer, driver and codec, without a network.
+fn stream(c: &mut Criterion) {
+    let mut body: String = frames().iter().map(|frame| format!("data: {frame}\n\n")).collect();
+    body += "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let transport = MemoryTransport::new().repeat(MemoryReply::sse(body).cut(Cut::Every(16 * 1024)));
+    let model = HttpModel::new(codec(), target(), Arc::new(transport));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let mut group = c.benchmark_group("stream");
+    group.throughput(Throughput::Elements(DELTAS as u64));
+    group.bench_function("http-model", |b| {
+        b.iter(|| {
+            runtime.block_on(async {
+                let request = Request::new([Message::user("Hi")]);
+                let mut answer = model.stream(request, CallContext::new());
+                let mut bytes = 0;
+                while let Some(part) = answer.next().await {
+                    if let StreamPart::TextDelta { delta, .. } = part.expect("a part") {
+                        bytes += delta.len();
+                    }
+                }
+                bytes
+            })
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, decode, stream);
+criterion_main!(benches);

@@ -3,151 +3,131 @@
 
 use std::fmt;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::Deserializer;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::loose::{Content, ContentPart, Scalar};
+use super::fill::{Fill, Key, Place, empty_list, object};
+use super::loose::{Content, ContentPart, Raw, Scalar};
 
-type Raw<'a> = Option<&'a RawValue>;
-
-/// A chunk of a stream, or a whole answer.
-#[derive(Debug, Deserialize)]
-pub(super) struct Frame<'a> {
-    #[serde(borrow, default)]
-    pub(super) id: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) model: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) created: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) choices: Option<Choices<'a>>,
-    #[serde(borrow, default)]
-    pub(super) usage: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) x_groq: Option<Groq<'a>>,
-    #[serde(borrow, default)]
-    pub(super) error: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) citations: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) search_results: Raw<'a>,
+object! {
+    /// A chunk of a stream, or a whole answer.
+    Frame {
+        "id" id: Scalar<'a>,
+        "model" model: Scalar<'a>,
+        "created" created: Scalar<'a>,
+        "choices" choices: Option<Choices<'a>>,
+        "usage" usage: Raw<'a>,
+        "x_groq" x_groq: Groq<'a>,
+        "error" error: Raw<'a>,
+        "citations" citations: Raw<'a>,
+        "search_results" search_results: Raw<'a>,
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Groq<'a> {
-    #[serde(borrow, default)]
-    pub(super) usage: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) error: Raw<'a>,
+object! {
+    Groq {
+        "usage" usage: Raw<'a>,
+        "error" error: Raw<'a>,
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Choice<'a> {
-    #[serde(borrow, default)]
-    pub(super) index: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    pub(super) message: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    pub(super) finish_reason: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) logprobs: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) usage: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) error: Raw<'a>,
+object! {
+    Choice {
+        "index" index: Scalar<'a>,
+        "delta" delta: Option<Delta<'a>>,
+        "message" message: Option<Delta<'a>>,
+        "finish_reason" finish_reason: Scalar<'a>,
+        "logprobs" logprobs: Raw<'a>,
+        "usage" usage: Raw<'a>,
+        "error" error: Raw<'a>,
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Delta<'a> {
-    #[serde(borrow, default)]
-    pub(super) content: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) reasoning_content: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) reasoning: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) refusal: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
-    #[serde(borrow, default)]
-    pub(super) annotations: Raw<'a>,
-    #[serde(borrow, default)]
-    pub(super) images: Option<Vec<ContentPart<'a>>>,
+object! {
+    Delta {
+        "content" content: Content<'a>,
+        "reasoning_content" reasoning_content: Content<'a>,
+        "reasoning" reasoning: Content<'a>,
+        "refusal" refusal: Content<'a>,
+        "tool_calls" tool_calls: Option<Vec<CallDelta<'a>>>,
+        "annotations" annotations: Raw<'a>,
+        "images" images: Option<Vec<ContentPart<'a>>>,
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct CallDelta<'a> {
-    #[serde(borrow, default)]
-    pub(super) id: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) index: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) function: Option<FunctionDelta<'a>>,
-    #[serde(borrow, default)]
-    pub(super) extra_content: Option<Extra<'a>>,
+object! {
+    CallDelta {
+        "id" id: Scalar<'a>,
+        "index" index: Scalar<'a>,
+        "function" function: FunctionDelta<'a>,
+        "extra_content" extra_content: ExtraContent<'a>,
+    }
 }
 
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct FunctionDelta<'a> {
-    #[serde(borrow, default)]
-    pub(super) name: Scalar<'a>,
-    #[serde(borrow, default)]
-    pub(super) arguments: Raw<'a>,
+object! {
+    FunctionDelta {
+        "name" name: Scalar<'a>,
+        "arguments" arguments: Raw<'a>,
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Extra<'a> {
-    #[serde(borrow, default)]
-    pub(super) google: Option<GoogleExtra<'a>>,
+object! {
+    ExtraContent {
+        "google" google: GoogleExtra<'a>,
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct GoogleExtra<'a> {
-    #[serde(borrow, default)]
-    pub(super) thought_signature: Scalar<'a>,
+object! {
+    GoogleExtra {
+        "thought_signature" thought_signature: Scalar<'a>,
+    }
 }
 
-/// The choices that make up the answer: the one of index 0. Some servers spread it over several entries
-/// without an index, or with index 0 each, so it is a list; it allocates from the second on.
+/// The choices that make up the answer: the one of index 0. Some servers spread it over several entries without
+/// an index, or with index 0 each, so there may be more; those allocate.
 #[derive(Debug, Default)]
 pub(super) struct Choices<'a> {
-    pub(super) first: Option<Choice<'a>>,
-    pub(super) more: Vec<Choice<'a>>,
+    first: Option<Choice<'a>>,
+    more: Vec<Choice<'a>>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Choices<'de>;
+impl<'a> Choices<'a> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Choice<'a>> {
+        self.first.iter_mut().chain(&mut self.more)
+    }
+}
+
+impl<'de> Fill<'de> for Choices<'de> {
+    fn fill<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        struct Visit<'p, 'de>(&'p mut Choices<'de>);
+        impl<'de> Visitor<'de> for Visit<'_, 'de> {
+            type Value = ();
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of choices")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut choices = Choices::default();
-                while let Some(choice) = list.next_element::<Choice<'de>>()? {
-                    if choice.index.number().unwrap_or(0) != 0 {
-                        continue;
-                    }
-                    match choices.first {
-                        None => choices.first = Some(choice),
-                        Some(_) => choices.more.push(choice),
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+                let Choices { first, more } = self.0;
+                while list.next_element_seed(Place(&mut *first))?.is_some() {
+                    *first = first.take_if(|choice| choice.is_of_the_answer());
+                    if first.is_some() {
+                        break;
                     }
                 }
-                Ok(choices)
+                let mut next = None;
+                while list.next_element_seed(Place(&mut next))?.is_some() {
+                    more.extend(next.take_if(|choice: &mut Choice<'_>| choice.is_of_the_answer()));
+                }
+                Ok(())
             }
         }
-        deserializer.deserialize_seq(Visit)
+        deserializer.deserialize_seq(Visit(self))
     }
 }
 
-impl<'a> Choices<'a> {
-    pub(super) fn into_iter(self) -> impl Iterator<Item = Choice<'a>> {
-        self.first.into_iter().chain(self.more)
+impl Choice<'_> {
+    fn is_of_the_answer(&self) -> bool {
+        self.index.number().unwrap_or(0) == 0
     }
 }

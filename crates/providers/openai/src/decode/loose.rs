@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+use super::fill::{self, Fill, Key, Place, empty_list, object};
 
 /// A text or a number; nothing where it is null or of any other type.
 #[derive(Debug, Default)]
@@ -21,8 +23,8 @@ pub(super) enum Scalar<'a> {
 
 impl<'a> Scalar<'a> {
     /// As text; a blank one is none.
-    pub(super) fn text(self) -> Option<Cow<'a, str>> {
-        match self {
+    pub(super) fn take_text(&mut self) -> Option<Cow<'a, str>> {
+        match std::mem::take(self) {
             Self::None => None,
             Self::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
             Self::Unsigned(number) => Some(number.to_string().into()),
@@ -40,6 +42,13 @@ impl<'a> Scalar<'a> {
             Self::Signed(number) => Some(*number),
             Self::Float(number) => format!("{:.0}", number.trunc()).parse().ok(),
         }
+    }
+}
+
+impl<'de> Fill<'de> for Scalar<'de> {
+    fn fill<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        *self = Self::deserialize(deserializer)?;
+        Ok(())
     }
 }
 
@@ -96,77 +105,97 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
 }
 
 /// Content as text, or as a list of parts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum Content<'a> {
+    #[default]
+    None,
     Text(Cow<'a, str>),
     Parts(Vec<ContentPart<'a>>),
 }
 
-/// Its type is what it holds.
-#[derive(Debug, Deserialize)]
-pub(super) struct ContentPart<'a> {
-    #[serde(borrow, default)]
-    pub(super) text: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) thinking: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) refusal: Option<Content<'a>>,
-    #[serde(borrow, default)]
-    pub(super) image_url: Option<&'a RawValue>,
+object! {
+    /// Its type is what it holds.
+    ContentPart {
+        "text" text: Content<'a>,
+        "thinking" thinking: Content<'a>,
+        "refusal" refusal: Content<'a>,
+        "image_url" image_url: Raw<'a>,
+    }
 }
 
 impl<'a> Content<'a> {
     pub(super) fn has_text(&self) -> bool {
         match self {
+            Self::None => false,
             Self::Text(text) => !text.is_empty(),
-            Self::Parts(parts) => parts.iter().any(|part| part.text.as_ref().is_some_and(Self::has_text)),
+            Self::Parts(parts) => parts.iter().any(|part| part.text.has_text()),
         }
     }
 
     /// All of its text, without a copy where it is one piece.
-    pub(super) fn into_text(self) -> Cow<'a, str> {
-        match self {
+    pub(super) fn take_text(&mut self) -> Cow<'a, str> {
+        match std::mem::take(self) {
+            Self::None => Cow::Borrowed(""),
             Self::Text(text) => text,
-            Self::Parts(parts) => {
-                let texts = parts.into_iter().filter_map(|part| part.text).map(Self::into_text);
+            Self::Parts(mut parts) => {
+                let texts = parts.iter_mut().map(|part| part.text.take_text());
                 texts.reduce(|all, next| all + next).unwrap_or_default()
             }
         }
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Content<'de>;
+impl<'de> Fill<'de> for Content<'de> {
+    fn fill<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        struct Visit<'p, 'de>(&'p mut Content<'de>);
+        impl<'de> Visitor<'de> for Visit<'_, 'de> {
+            type Value = ();
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of parts")
             }
 
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Cow::Borrowed(text)))
+            fn visit_unit<E>(self) -> Result<(), E> {
+                *self.0 = Content::None;
+                Ok(())
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Cow::Owned(text.to_owned())))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<(), E> {
+                *self.0 = Content::Text(Cow::Borrowed(text));
+                Ok(())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            fn visit_str<E>(self, text: &str) -> Result<(), E> {
+                *self.0 = Content::Text(Cow::Owned(text.to_owned()));
+                Ok(())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<(), A::Error> {
                 let mut parts = Vec::new();
-                while let Some(part) = list.next_element()? {
-                    parts.push(part);
-                }
-                Ok(Content::Parts(parts))
+                parts.fill(SeqAccessDeserializer::new(list))?;
+                *self.0 = Content::Parts(parts);
+                Ok(())
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let part = ContentPart::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Content::Parts(vec![part]))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+                let mut part = ContentPart::default();
+                part.fill(MapAccessDeserializer::new(map))?;
+                *self.0 = Content::Parts(vec![part]);
+                Ok(())
             }
         }
-        deserializer.deserialize_any(Visit)
+        deserializer.deserialize_any(Visit(self))
+    }
+}
+
+/// Any value, unread; nothing where it is null.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Raw<'a>(pub(super) Option<&'a RawValue>);
+
+impl<'de> Fill<'de> for Raw<'de> {
+    fn fill<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        self.0 = Deserialize::deserialize(deserializer)?;
+        Ok(())
     }
 }
 
@@ -174,10 +203,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 pub(super) fn arguments(raw: Option<&RawValue>) -> Result<Cow<'_, str>, serde_json::Error> {
     match raw.map(RawValue::get) {
         None => Ok(Cow::Borrowed("")),
-        Some(text) if text.starts_with('"') => match serde_json::from_str(text)? {
-            Content::Text(text) => Ok(text),
-            Content::Parts(_) => Ok(Cow::Borrowed("")),
-        },
+        Some(text) if text.starts_with('"') => {
+            let mut content = Content::None;
+            fill::read(text, &mut content)?;
+            Ok(content.take_text())
+        }
         Some(json) => Ok(Cow::Borrowed(json)),
     }
 }
@@ -189,9 +219,9 @@ pub(super) fn url(raw: &RawValue) -> Option<String> {
         #[serde(borrow, default)]
         url: Scalar<'a>,
     }
-    let url = match raw.get().starts_with('{') {
+    let mut url = match raw.get().starts_with('{') {
         true => serde_json::from_str::<Image<'_>>(raw.get()).ok()?.url,
         false => serde_json::from_str(raw.get()).ok()?,
     };
-    url.text().map(Cow::into_owned)
+    url.take_text().map(Cow::into_owned)
 }

@@ -16,13 +16,14 @@ use crate::dialect::Dialect;
 use crate::failure;
 use blocks::{Blocks, Kind};
 use calls::{Calls, Fragment};
-use frame::{Choice, Delta, Frame};
+use frame::{Choices, Delta, Frame};
 use logprobs::Logprobs;
-use loose::{Content, ContentPart, Scalar};
+use loose::{Content, ContentPart};
 use sources::Sources;
 
 mod blocks;
 mod calls;
+mod fill;
 mod frame;
 mod logprobs;
 mod loose;
@@ -84,26 +85,26 @@ impl ChatDecoder {
         if !data.starts_with('{') {
             return Err(not_a_frame(data, &"not a JSON object"));
         }
-        let mut frame: Frame<'_> = serde_json::from_str(data).map_err(|error| not_a_frame(data, &error))?;
-        let usage = frame.usage.or(frame.x_groq.as_ref().and_then(|groq| groq.usage));
-        let error = frame.error.or(frame.x_groq.as_ref().and_then(|groq| groq.error));
-        let Some(choices) = frame.choices.take() else {
-            return self.frame_without_choices(frame, usage, error, data, out);
-        };
-        self.describe(frame.id, frame.model, frame.created, out);
+        let mut frame = Frame::default();
+        fill::read(data, &mut frame).map_err(|error| not_a_frame(data, &error))?;
+        if frame.choices.is_none() {
+            self.check_without_choices(&frame, data)?;
+        }
+        self.describe(&mut frame, out);
         self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
-        self.note_usage(usage);
+        self.note_usage(&frame);
         let mut reason = None;
         let mut whole = self.delivery == Delivery::Whole;
-        let mut failed = error;
-        for choice in choices.into_iter() {
-            let Choice { delta, message, finish_reason, logprobs, usage, error, .. } = choice;
-            self.note_usage(usage);
-            failed = failed.or(error);
-            if let Some(logprobs) = logprobs {
+        let mut failed = frame.error.0.or(frame.x_groq.error.0).is_some();
+        for choice in frame.choices.iter_mut().flat_map(Choices::iter_mut) {
+            failed |= choice.error.0.is_some();
+            if let Some(usage) = choice.usage.0 {
+                self.keep_usage(usage);
+            }
+            if let Some(logprobs) = choice.logprobs.0 {
                 self.logprobs.add(logprobs)?;
             }
-            match (delta, message) {
+            match (&mut choice.delta, &mut choice.message) {
                 (Some(delta), _) => self.delta(delta, false, out)?,
                 (None, Some(message)) => {
                     whole = true;
@@ -111,9 +112,9 @@ impl ChatDecoder {
                 }
                 (None, None) => {}
             }
-            reason = finish_reason.text().or(reason);
+            reason = choice.finish_reason.take_text().or(reason);
         }
-        if let Some(error) = failed.and_then(|_| failure::of_frame(data)) {
+        if failed && let Some(error) = failure::of_frame(data) {
             return Err(error);
         }
         match reason {
@@ -123,38 +124,30 @@ impl ChatDecoder {
         }
     }
 
-    fn frame_without_choices(
-        &mut self,
-        frame: Frame<'_>,
-        usage: Option<&RawValue>,
-        error: Option<&RawValue>,
-        data: &str,
-        out: &mut Parts,
-    ) -> Result<Next, ModelError> {
-        if (error.is_some() || usage.is_none())
+    /// A frame without choices may hold usage, nothing of interest, or an error in some form.
+    fn check_without_choices(&self, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
+        if (frame.usage.0.is_none() || frame.error.0.is_some())
             && let Some(error) = failure::of_frame(data)
         {
             return Err(error);
         }
-        if self.delivery == Delivery::Whole {
-            return Err(ModelError::new(
+        match self.delivery {
+            Delivery::Stream => Ok(()),
+            Delivery::Whole => Err(ModelError::new(
                 ErrorClass::Protocol,
                 "the answer is JSON, but no chat completion: it has no choices",
-            ));
+            )),
         }
-        self.describe(frame.id, frame.model, frame.created, out);
-        self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
-        self.note_usage(usage);
-        Ok(Next::More)
     }
 
     /// Says who answers, as soon as a frame does: some servers begin with a blank one.
-    fn describe(&mut self, id: Scalar<'_>, model: Scalar<'_>, created: Scalar<'_>, out: &mut Parts) {
+    fn describe(&mut self, frame: &mut Frame<'_>, out: &mut Parts) {
         if self.described {
             return;
         }
-        let timestamp = created.number().and_then(|seconds| u64::try_from(seconds).ok()).filter(|at| *at > 0);
-        let [id, model] = [id, model].map(|text| text.text().map(Cow::into_owned));
+        let created = frame.created.number().and_then(|seconds| u64::try_from(seconds).ok());
+        let timestamp = created.filter(|seconds| *seconds > 0);
+        let [id, model] = [&mut frame.id, &mut frame.model].map(|text| text.take_text().map(Cow::into_owned));
         if id.is_none() && model.is_none() && timestamp.is_none() {
             return;
         }
@@ -163,52 +156,47 @@ impl ChatDecoder {
         out.push(StreamPart::ResponseMetadata(ResponseMetadata { id, timestamp, asked_model, model }));
     }
 
-    fn note_usage(&mut self, usage: Option<&RawValue>) {
-        if let Some(usage) = usage {
-            self.usage.clear();
-            self.usage.push_str(usage.get());
+    fn note_usage(&mut self, frame: &Frame<'_>) {
+        if let Some(usage) = frame.usage.0.or(frame.x_groq.usage.0) {
+            self.keep_usage(usage);
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
+    fn keep_usage(&mut self, usage: &RawValue) {
+        self.usage.clear();
+        self.usage.push_str(usage.get());
+    }
+
+    fn delta(&mut self, delta: &mut Delta<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
         // Servers that send both send the same text twice.
         let [field, other] = REASONING_FIELDS;
-        match (delta.reasoning_content, delta.reasoning) {
-            (Some(content), reasoning) if reasoning.is_none() || content.has_text() => {
-                self.reasoning(content.into_text(), field, out);
-            }
-            (_, Some(content)) => self.reasoning(content.into_text(), other, out),
-            _ => {}
+        match delta.reasoning_content.has_text() {
+            true => self.reasoning(delta.reasoning_content.take_text(), field, out),
+            false => self.reasoning(delta.reasoning.take_text(), other, out),
         }
-        match delta.content {
-            Some(Content::Text(text)) => self.text(text, out),
-            Some(Content::Parts(parts)) => parts.into_iter().for_each(|part| self.part(part, out)),
-            None => {}
+        match &mut delta.content {
+            Content::None => {}
+            Content::Text(text) => self.text(std::mem::take(text), out),
+            Content::Parts(parts) => parts.iter_mut().for_each(|part| self.part(part, out)),
         }
-        if let Some(refusal) = delta.refusal {
-            self.refusal(refusal, out);
-        }
-        for image in delta.images.into_iter().flatten() {
+        self.refusal(&mut delta.refusal, out);
+        for image in delta.images.iter_mut().flatten() {
             self.part(image, out);
         }
-        if let Some(annotations) = delta.annotations {
+        if let Some(annotations) = delta.annotations.0 {
             self.sources.annotations(annotations, &self.ids, out)?;
         }
-        for call in delta.tool_calls.into_iter().flatten() {
-            let function = call.function.unwrap_or_default();
-            let input = loose::arguments(function.arguments).map_err(|error| {
-                ModelError::new(
-                    ErrorClass::Protocol,
-                    format!("the arguments of a tool call are no text: {error}"),
-                )
+        for call in delta.tool_calls.iter_mut().flatten() {
+            let input = loose::arguments(call.function.arguments.0).map_err(|error| {
+                let message = format!("the arguments of a tool call are no text: {error}");
+                ModelError::new(ErrorClass::Protocol, message)
             })?;
-            let google = call.extra_content.and_then(|extra| extra.google);
             let fragment = Fragment {
-                id: call.id.text().unwrap_or_default(),
+                id: call.id.take_text().unwrap_or_default(),
                 index: call.index.number(),
-                name: function.name.text().unwrap_or_default(),
+                name: call.function.name.take_text().unwrap_or_default(),
                 input,
-                signature: google.and_then(|google| google.thought_signature.text()).map(Cow::into_owned),
+                signature: call.extra_content.google.thought_signature.take_text().map(Cow::into_owned),
             };
             self.blocks.close(out);
             match whole {
@@ -244,31 +232,24 @@ impl ChatDecoder {
     }
 
     /// The model's own words for why it does not answer: shown as its text, and the finish says what it is.
-    fn refusal(&mut self, refusal: Content<'_>, out: &mut Parts) {
-        let text = refusal.into_text();
+    fn refusal(&mut self, refusal: &mut Content<'_>, out: &mut Parts) {
+        let text = refusal.take_text();
         self.refused |= !text.is_empty();
         self.text(text, out);
     }
 
-    fn part(&mut self, part: ContentPart<'_>, out: &mut Parts) {
-        if let Some(thinking) = part.thinking {
-            self.reasoning(thinking.into_text(), "content", out);
-        }
-        if let Some(text) = part.text {
-            self.text(text.into_text(), out);
-        }
-        if let Some(refusal) = part.refusal {
-            self.refusal(refusal, out);
-        }
-        if let Some(url) = part.image_url.and_then(loose::url) {
-            self.content = true;
-            self.blocks.close(out);
-            let media_type = match url.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()) {
-                Some(media_type) if !media_type.is_empty() => media_type.to_owned(),
-                _ => "image".to_owned(),
-            };
-            out.push(StreamPart::File(FilePart::new(media_type, FileData::Url { url })));
-        }
+    fn part(&mut self, part: &mut ContentPart<'_>, out: &mut Parts) {
+        self.reasoning(part.thinking.take_text(), "content", out);
+        self.text(part.text.take_text(), out);
+        self.refusal(&mut part.refusal, out);
+        let Some(url) = part.image_url.0.and_then(loose::url) else { return };
+        self.content = true;
+        self.blocks.close(out);
+        let media_type = match url.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()) {
+            Some(media_type) if !media_type.is_empty() => media_type.to_owned(),
+            _ => "image".to_owned(),
+        };
+        out.push(StreamPart::File(FilePart::new(media_type, FileData::Url { url })));
     }
 
     /// The reason came, in a frame that was read whole.
@@ -291,8 +272,9 @@ impl ChatDecoder {
 
     /// Behind the finish: usage, and nothing else, is read.
     fn trailing(&mut self, data: &str, out: &mut Parts) -> Next {
-        if let Ok(frame) = serde_json::from_str::<Frame<'_>>(data) {
-            self.note_usage(frame.usage.or(frame.x_groq.and_then(|groq| groq.usage)));
+        let mut frame = Frame::default();
+        if fill::read(data, &mut frame).is_ok() {
+            self.note_usage(&frame);
             if usage::counts(&self.usage) {
                 self.done(out);
                 return Next::Done;

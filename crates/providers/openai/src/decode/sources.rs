@@ -5,7 +5,7 @@ use ai_provider::{ErrorClass, ModelError, Source, StreamPart};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::loose::Scalar;
+use super::loose::{Raw, Scalar};
 
 /// Sources of one answer. Search APIs give some dozens.
 const MAX_SOURCES: usize = 4_096;
@@ -40,7 +40,7 @@ impl Sources {
     /// Pages with titles, from a list of search results; then addresses alone.
     pub(super) fn lists(
         &mut self,
-        [pages, addresses]: [Option<&RawValue>; 2],
+        [pages, addresses]: [Raw<'_>; 2],
         ids: &IdSeed,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
@@ -73,8 +73,8 @@ impl Sources {
         Ok(())
     }
 
-    fn news<'a>(&mut self, which: usize, list: Option<&'a RawValue>) -> Option<&'a str> {
-        let list = list?.get();
+    fn news<'a>(&mut self, which: usize, list: Raw<'a>) -> Option<&'a str> {
+        let list = list.0?.get();
         let last = self.lists.get_mut(which)?;
         if last == list {
             return None;
@@ -86,12 +86,12 @@ impl Sources {
 
     fn add(
         &mut self,
-        url: Scalar<'_>,
-        title: Scalar<'_>,
+        mut url: Scalar<'_>,
+        mut title: Scalar<'_>,
         ids: &IdSeed,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
-        let Some(url) = url.text() else { return Ok(()) };
+        let Some(url) = url.take_text() else { return Ok(()) };
         if self.seen.contains(&*url) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Sources {
         }
         let url = url.into_owned();
         self.seen.insert(url.clone());
-        let title = title.text().map(|title| title.into_owned());
+        let title = title.take_text().map(|title| title.into_owned());
         out.push(StreamPart::Source(Source::Url { id: ids.id("source", nth), url, title, metadata: None }));
         Ok(())
     }
