@@ -78,7 +78,7 @@ pub struct FilePart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// What the provider attached.
     #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]

@@ -68,7 +68,7 @@ pub struct SystemMessage {
     /// The text.
     pub text: String,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
 }
 
@@ -78,7 +78,7 @@ pub struct UserMessage {
     /// Text and files.
     pub parts: Vec<UserPart>,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
 }
 
@@ -100,7 +100,7 @@ pub struct AssistantMessage {
     /// The parts, in the order in which they began.
     pub parts: Vec<AssistantPart>,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
 }
 
@@ -164,7 +164,7 @@ pub struct TextPart {
     /// The text.
     pub text: String,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// What the provider attached.
     #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
@@ -184,7 +184,7 @@ pub struct ReasoningPart {
     /// The text; empty where the provider shows none.
     pub text: String,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// Signature, encrypted content, ids: with who minted them.
     #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
@@ -204,7 +204,7 @@ pub struct CustomPart {
     /// `provider.name`.
     pub kind: String,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// Its content.
     #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]
@@ -217,7 +217,7 @@ pub struct ToolMessage {
     /// Results and approval answers.
     pub parts: Vec<ToolPart>,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
 }
 

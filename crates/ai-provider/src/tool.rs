@@ -46,7 +46,7 @@ pub struct FunctionTool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
 }
 
@@ -171,7 +171,7 @@ pub struct ToolResult {
     #[serde(default, skip_serializing_if = "is_false")]
     pub dynamic: bool,
     /// Options for the provider.
-    #[serde(default, skip_serializing_if = "ProviderOptions::is_empty")]
+    #[serde(default, rename = "providerOptions", skip_serializing_if = "ProviderOptions::is_empty")]
     pub options: ProviderOptions,
     /// What the provider attached.
     #[serde(default, rename = "providerMetadata", skip_serializing_if = "Option::is_none")]

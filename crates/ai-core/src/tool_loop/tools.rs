@@ -8,6 +8,7 @@ use std::time::Duration;
 use ai_provider::{ToolCall, ToolContent, ToolOutput, ToolResult};
 use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt, future, stream};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::co::{Co, CoStream};
@@ -215,6 +216,10 @@ fn conclude(
     limit: usize,
 ) -> ToolRecord {
     let error = match result {
+        Ok(output) if depth(&output) > MAX_DEPTH => {
+            let text = format!("The result of `{}` is nested more than {MAX_DEPTH} levels deep.", call.name);
+            return record(call, ToolOutput::ErrorText(text), ToolStatus::Failed, duration);
+        }
         Ok(output) if size(&output) > limit => {
             let text =
                 format!("The result of `{}` is too large: more than {limit} bytes. Ask for less.", call.name);
@@ -253,6 +258,32 @@ fn unknown(ctx: &ToolContext) -> DeliveryUnknown {
         request_id: ctx.request_id.clone(),
         known_effects: ctx.known_effects(),
     }
+}
+
+/// The most levels a tool's JSON may have: a stored message wraps it in a few more, and readers of JSON stop at
+/// 128.
+const MAX_DEPTH: usize = 100;
+
+fn depth(output: &ToolOutput) -> usize {
+    match output {
+        ToolOutput::Json(value) | ToolOutput::ErrorJson(value) => levels(value),
+        _ => 0,
+    }
+}
+
+/// How deep a value is nested. A loop with its own stack: the value may be deeper than this thread's.
+fn levels(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut waiting = vec![(value, 0)];
+    while let Some((value, level)) = waiting.pop() {
+        deepest = deepest.max(level);
+        match value {
+            Value::Array(items) => waiting.extend(items.iter().map(|item| (item, level + 1))),
+            Value::Object(fields) => waiting.extend(fields.values().map(|field| (field, level + 1))),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Bytes of an output, near enough for a limit.

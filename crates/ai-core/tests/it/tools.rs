@@ -177,6 +177,27 @@ async fn a_result_past_its_limit_becomes_an_error() {
     assert!(results(&end)[1].1.contains("more than 5 bytes"));
 }
 
+/// [AC-52]
+#[tokio::test]
+async fn a_result_too_deep_to_be_stored_becomes_an_error() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let deep = tool_fn("deep", "", move |args: Wait, _| async move {
+        Ok::<_, ToolError>(nested(args.ms.try_into().unwrap()))
+    });
+    let model = answered(calls(&[
+        ("1", "deep", r#"{"ms":100}"#),
+        ("2", "deep", r#"{"ms":101}"#),
+        ("3", "deep", r#"{"ms":127}"#),
+    ]));
+    let (_, end) = run(&loop_of(&model, ToolSet::new().with(deep).unwrap()), RunOptions::default()).await;
+    assert_eq!(
+        end.steps[0].tools.iter().map(|t| &t.status).collect::<Vec<_>>(),
+        [&ToolStatus::Ok, &ToolStatus::Failed, &ToolStatus::Failed]
+    );
+    let stored = serde_json::to_string(&end.snapshot).unwrap();
+    assert_eq!(serde_json::from_str::<ai_core::run::RunSnapshot>(&stored).unwrap(), end.snapshot);
+}
+
 /// [AC-43]
 #[tokio::test]
 async fn only_a_trusted_tool_can_end_the_run() {

@@ -34,7 +34,7 @@ fn result(output: ToolOutput) -> ToolResult {
 fn result_json(output: Value) -> Value {
     json!({
         "type": "tool-result", "toolCallId": "call_1", "toolName": "search", "output": output,
-        "preliminary": true, "providerExecuted": true, "dynamic": true, "options": options_json(),
+        "preliminary": true, "providerExecuted": true, "dynamic": true, "providerOptions": options_json(),
         "providerMetadata": attached_json(),
     })
 }
@@ -80,18 +80,18 @@ fn sources() -> [(Source, Value); 2] {
 fn names_in_messages() {
     let text = TextPart { text: "Hi".into(), options: options(), metadata: attached() };
     let text_json = json!({
-        "type": "text", "text": "Hi", "options": options_json(), "providerMetadata": attached_json(),
+        "type": "text", "text": "Hi", "providerOptions": options_json(), "providerMetadata": attached_json(),
     });
     is(
         &Message::System(SystemMessage { text: "Be brief.".into(), options: options() }),
-        json!({ "role": "system", "text": "Be brief.", "options": options_json() }),
+        json!({ "role": "system", "text": "Be brief.", "providerOptions": options_json() }),
     );
     is(
         &Message::User(UserMessage {
             parts: vec![UserPart::Text(text.clone()), UserPart::File(file())],
             options: options(),
         }),
-        json!({ "role": "user", "parts": [text_json, file_json("file")], "options": options_json() }),
+        json!({ "role": "user", "parts": [text_json, file_json("file")], "providerOptions": options_json() }),
     );
     let [(url, url_json), (document, document_json)] = sources();
     let reasoning = ReasoningPart { text: "Hm".into(), options: options(), metadata: attached() };
@@ -111,9 +111,9 @@ fn names_in_messages() {
             ],
             options: options(),
         }),
-        json!({ "role": "assistant", "options": options_json(), "parts": [
+        json!({ "role": "assistant", "providerOptions": options_json(), "parts": [
             {
-                "type": "reasoning", "text": "Hm", "options": options_json(),
+                "type": "reasoning", "text": "Hm", "providerOptions": options_json(),
                 "providerMetadata": attached_json(),
             },
             file_json("reasoning-file"),
@@ -140,7 +140,7 @@ fn names_in_messages() {
             ],
             options: options(),
         }),
-        json!({ "role": "tool", "options": options_json(), "parts": [
+        json!({ "role": "tool", "providerOptions": options_json(), "parts": [
             result_json(json!({ "type": "json", "value": { "n": 1 } })),
             {
                 "type": "tool-approval-response", "approvalId": "ask_1", "approved": false,

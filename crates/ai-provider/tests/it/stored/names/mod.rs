@@ -53,7 +53,7 @@ fn file_json(kind: &str) -> Value {
         "mediaType": "image/png",
         "data": { "type": "bytes", "data": "+//+AA==" },
         "filename": "a.png",
-        "options": options_json(),
+        "providerOptions": options_json(),
         "providerMetadata": attached_json(),
     })
 }
@@ -64,6 +64,6 @@ fn custom() -> CustomPart {
 
 fn custom_json() -> Value {
     json!({
-        "type": "custom", "kind": "google.thing", "options": options_json(), "providerMetadata": attached_json(),
+        "type": "custom", "kind": "google.thing", "providerOptions": options_json(), "providerMetadata": attached_json(),
     })
 }

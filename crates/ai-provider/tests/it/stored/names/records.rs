@@ -118,7 +118,7 @@ fn names_in_what_goes_with_a_request() {
         json!({
             "type": "function", "name": "search", "description": "Finds things.",
             "inputSchema": { "type": "object" }, "inputExamples": [{ "q": "x" }], "strict": true,
-            "options": options_json(),
+            "providerOptions": options_json(),
         }),
     );
     let args = [("size".to_owned(), json!("high"))].into_iter().collect();
