@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ai_core::{Effect, Error, ToolError, ToolSet, tool_fn, tool_fn_blocking};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use self::calculator::{CalculatorArgs, calculate};
@@ -63,7 +64,8 @@ fn add(tools: ToolSet, name: ToolName, root: Option<Arc<Root>>) -> Result<ToolSe
         (ToolName::CurrentTime, _) => {
             let about = "Tells the current date and time, in the user's time zone or in another one.";
             let tool = tool_fn(id, about, |args: TimeArgs, _| async move {
-                current_time(&args, Timestamp::now()).map_err(ToolError::from)
+                let local = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+                current_time(&args, Timestamp::now(), local).map_err(ToolError::from)
             });
             tools.with(tool.with_effect(Effect::ReadOnly))
         }

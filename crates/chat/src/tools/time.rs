@@ -31,9 +31,9 @@ pub(crate) struct UnknownZone {
 ///
 /// # Errors
 /// If there is no such zone; the nearest name is suggested.
-pub(crate) fn current_time(args: &TimeArgs, now: Timestamp) -> Result<String, UnknownZone> {
+pub(crate) fn current_time(args: &TimeArgs, now: Timestamp, local: TimeZone) -> Result<String, UnknownZone> {
     let zone = match args.zone.as_deref().map(str::trim) {
-        None | Some("") => TimeZone::try_system().unwrap_or(TimeZone::UTC),
+        None | Some("") => local,
         Some(name) => find(name)?,
     };
     let name = zone.iana_name().map_or_else(|| "local time".to_owned(), |name| format!("in {name}"));

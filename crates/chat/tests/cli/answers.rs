@@ -113,6 +113,20 @@ fn an_answer_of_a_server_is_shown_with_its_usage() {
     assert_eq!(tools, ["current_time", "calculator"]);
 }
 
+/// [CH-55]
+#[test]
+fn logs_are_there_on_request_and_hold_no_key() {
+    let server = WireServer::repeat(says(&["Hi."])).unwrap();
+    let quiet = Chat::ask(&server, &[]);
+    assert!(!quiet.err.contains("ai_http"), "{}", quiet.err);
+    let verbose = Chat::ask(&server, &["-vv"]);
+    verbose.answered("Hi.\n");
+    assert!(verbose.err.contains("ai_http") && verbose.err.contains(server.url()), "{}", verbose.err);
+    let url = format!("{}/v1", server.url());
+    let all = Chat::new().env("OPENAI_API_KEY", KEY).env("RUST_LOG", "trace");
+    all.run(&["ask", "x", "--model", "openai:m", "--base-url", &url]).answered("Hi.\n");
+}
+
 /// [CH-44]
 #[test]
 fn tools_are_run_and_their_results_go_back() {
