@@ -141,7 +141,7 @@ pub struct OpenAiBuilder {
     transport: Option<Arc<dyn Transport>>,
     timeouts: Timeouts,
     limits: Limits,
-    headers: Vec<(String, String)>,
+    headers: Vec<(String, Option<String>)>,
 }
 
 impl OpenAiBuilder {
@@ -215,10 +215,11 @@ impl OpenAiBuilder {
         self
     }
 
-    /// Adds a header to every call. Its value is kept out of logs, since it may be a secret.
+    /// Adds a header to every call. Its value is kept out of logs and errors if the name says that it is a secret
+    /// (`api-key`, `x-token`, …).
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
+        self.headers.push((name.into(), Some(value.into())));
         self
     }
 
@@ -256,9 +257,7 @@ impl OpenAiBuilder {
         };
         // A call stands in, so that these headers are checked like all others.
         let mut call = HttpCall::get("");
-        for (header, value) in &self.headers {
-            call.set_secret_header(header, value)?;
-        }
+        call.apply_extra(&self.headers)?;
         let transport = match self.transport {
             Some(transport) => transport,
             None => Arc::new(ReqwestTransport::new()?),

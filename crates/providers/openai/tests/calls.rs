@@ -203,6 +203,23 @@ async fn a_call_that_an_answer_broke_off_in_is_never_complete() {
     assert_eq!(calls(&parts), [call("b", "g", "{}")]);
 }
 
+/// [OA-42]
+#[tokio::test]
+async fn complete_calls_come_out_whatever_the_reason_is_called() {
+    for (reason, unified) in [("stop", UnifiedFinish::Stop), ("eos", UnifiedFinish::Other)] {
+        let body = [
+            ch(r#"{"content":"On it."}"#),
+            piece(r#""index":0,"id":"a""#, "f", "{}"),
+            piece(r#""index":1,"id":"b""#, "g", ""),
+            fin(&format!("{reason:?}")),
+            DONE.into(),
+        ];
+        let (parts, _) = stream("openai", body.concat()).await;
+        assert_eq!(calls(&parts), [call("a", "f", "{}"), call("b", "g", "{}")]);
+        assert_eq!(finish(&parts).reason.unified, unified);
+    }
+}
+
 /// [OA-38]
 #[tokio::test]
 async fn a_missing_id_is_made_and_a_given_one_kept() {
@@ -212,6 +229,13 @@ async fn a_missing_id_is_made_and_a_given_one_kept() {
     assert!(made.iter().all(|(id, ..)| id.starts_with("call_")), "{made:?}");
     assert_ne!(made[0].0, made[1].0);
     assert_eq!(of(&body).await, made, "the same request gives the same ids");
+    let next_step = support::model(support::dialect("generic"), {
+        let body = [body.concat(), fin(r#""tool_calls""#), DONE.into()].concat();
+        ai_testkit::MemoryTransport::new().reply(ai_testkit::MemoryReply::sse(body))
+    });
+    let request = ai_provider::Request::new([ai_provider::Message::user("Hi")]);
+    let (parts, _) = ai_testkit::collect(next_step.stream(request, ai_provider::CallContext::new())).await;
+    assert!(calls(&parts).iter().all(|(id, ..)| made.iter().all(|(earlier, ..)| id != earlier)));
 
     let late = [piece(r#""index":0"#, "f", r#"{"x":"#), piece(r#""index":0,"id":"late""#, "", "1}")];
     assert_eq!(of(&late).await, [call("late", "f", r#"{"x":1}"#)]);

@@ -382,6 +382,15 @@ async fn each_source_comes_once() {
     assert_eq!(sources, [("https://b", Some("B")), ("https://a", None), ("https://c", Some("C"))]);
 }
 
+/// [OA-26]
+#[tokio::test]
+async fn sources_without_end_are_too_large() {
+    let urls: Vec<_> = (0..4_097).map(|at| format!("https://{at}")).collect();
+    let frame = json!({"choices": [], "citations": urls}).to_string();
+    let (_, error) = stream("perplexity", data(&frame)).await;
+    assert_eq!(error.unwrap().class(), ErrorClass::TooLarge);
+}
+
 /// [OA-23]
 #[tokio::test]
 async fn log_probabilities_are_gathered_for_the_finish() {

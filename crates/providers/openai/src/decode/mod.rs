@@ -10,7 +10,6 @@ use ai_provider::{
     Delivery, ErrorClass, FileData, FilePart, Finish, FinishReason, ModelError, Origin, ProviderMetadata,
     ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
 };
-use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
 use crate::failure;
@@ -18,7 +17,7 @@ use blocks::{Blocks, Kind};
 use calls::{Calls, Fragment};
 use frame::{Choices, Delta, Frame};
 use logprobs::Logprobs;
-use loose::{Content, ContentPart};
+use loose::{Content, ContentPart, Raw};
 use sources::Sources;
 
 mod blocks;
@@ -92,15 +91,13 @@ impl ChatDecoder {
         }
         self.describe(&mut frame, out);
         self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
-        self.note_usage(&frame);
+        let mut usage = self.note_usage(&frame);
         let mut reason = None;
         let mut whole = self.delivery == Delivery::Whole;
         let mut failed = frame.error.0.or(frame.x_groq.error.0).is_some();
         for choice in frame.choices.iter_mut().flat_map(Choices::iter_mut) {
             failed |= choice.error.0.is_some();
-            if let Some(usage) = choice.usage.0 {
-                self.keep_usage(usage);
-            }
+            usage |= self.keep_usage(choice.usage);
             if let Some(logprobs) = choice.logprobs.0 {
                 self.logprobs.add(logprobs)?;
             }
@@ -118,7 +115,7 @@ impl ChatDecoder {
             return Err(error);
         }
         match reason {
-            Some(raw) => Ok(self.finish(raw.into_owned(), whole, out)),
+            Some(raw) => Ok(self.finish(raw.into_owned(), whole || (usage && self.usage_counts()), out)),
             None if whole => Err(self.unfinished(true, out)),
             None => Ok(Next::More),
         }
@@ -156,15 +153,22 @@ impl ChatDecoder {
         out.push(StreamPart::ResponseMetadata(ResponseMetadata { id, timestamp, asked_model, model }));
     }
 
-    fn note_usage(&mut self, frame: &Frame<'_>) {
-        if let Some(usage) = frame.usage.0.or(frame.x_groq.usage.0) {
-            self.keep_usage(usage);
-        }
+    /// Keeps the usage of a frame; says whether it has some.
+    fn note_usage(&mut self, frame: &Frame<'_>) -> bool {
+        let usage = if frame.usage.0.is_some() { frame.usage } else { frame.x_groq.usage };
+        self.keep_usage(usage)
     }
 
-    fn keep_usage(&mut self, usage: &RawValue) {
+    fn keep_usage(&mut self, usage: Raw<'_>) -> bool {
+        let Some(usage) = usage.0 else { return false };
         self.usage.clear();
         self.usage.push_str(usage.get());
+        true
+    }
+
+    /// Some servers send zeros until the end.
+    fn usage_counts(&self) -> bool {
+        usage::counts(&self.usage)
     }
 
     fn delta(&mut self, delta: &mut Delta<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
@@ -253,7 +257,7 @@ impl ChatDecoder {
     }
 
     /// The reason came, in a frame that was read whole.
-    fn finish(&mut self, raw: String, whole: bool, out: &mut Parts) -> Next {
+    fn finish(&mut self, raw: String, complete: bool, out: &mut Parts) -> Next {
         let unified = match self.dialect.finish(&raw) {
             _ if self.refused => UnifiedFinish::ContentFilter,
             unified => unified,
@@ -263,7 +267,7 @@ impl ChatDecoder {
         self.blocks.close(out);
         self.calls.finish(cut, &self.ids, &self.origin, out);
         self.finish = Some(FinishReason::new(unified, raw));
-        if whole || usage::counts(&self.usage) {
+        if complete {
             self.done(out);
             return Next::Done;
         }
@@ -273,12 +277,9 @@ impl ChatDecoder {
     /// Behind the finish: usage, and nothing else, is read.
     fn trailing(&mut self, data: &str, out: &mut Parts) -> Next {
         let mut frame = Frame::default();
-        if fill::read(data, &mut frame).is_ok() {
-            self.note_usage(&frame);
-            if usage::counts(&self.usage) {
-                self.done(out);
-                return Next::Done;
-            }
+        if fill::read(data, &mut frame).is_ok() && self.note_usage(&frame) && self.usage_counts() {
+            self.done(out);
+            return Next::Done;
         }
         Next::Trailing(TRAILING)
     }

@@ -49,7 +49,7 @@ pub(super) fn read(raw: &str, dialect: &Dialect) -> Usage {
     usage
 }
 
-/// Whether a usage object says anything: some servers send zeros until the end.
+/// Whether a usage object counts anything.
 pub(super) fn counts(raw: &str) -> bool {
     let Ok(raw) = serde_json::from_str::<Value>(raw) else { return false };
     raw.as_object().is_some_and(|fields| fields.values().filter_map(number).any(|count| count > 0))
