@@ -103,6 +103,7 @@ fn replay(row: &Expected, folder: &Path, cut: Cut) {
     assert_eq!(server.requests().len(), if outcome.calls.is_empty() { 1 } else { 2 }, "{}", row.file);
 }
 
+/// [CH-56]
 #[test]
 fn the_program_shows_what_was_recorded_however_the_bytes_come() {
     let Some(folder) = recordings::require() else { return };
