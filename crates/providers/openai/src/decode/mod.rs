@@ -57,7 +57,7 @@ pub(crate) struct ChatDecoder {
     content: bool,
     /// The last usage object, as it came.
     usage: String,
-    /// Why the model stopped: from here on only usage is read.
+    /// Why the model stopped: from here on only usage and sources are read.
     finish: Option<FinishReason>,
 }
 
@@ -274,14 +274,17 @@ impl ChatDecoder {
         Next::Trailing(TRAILING)
     }
 
-    /// Behind the finish: usage, and nothing else, is read.
-    fn trailing(&mut self, data: &str, out: &mut Parts) -> Next {
+    /// Behind the finish: usage and sources, and nothing else, are read.
+    fn trailing(&mut self, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
         let mut frame = Frame::default();
-        if fill::read(data, &mut frame).is_ok() && self.note_usage(&frame) && self.usage_counts() {
-            self.done(out);
-            return Next::Done;
+        if fill::read(data, &mut frame).is_ok() {
+            self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
+            if self.note_usage(&frame) && self.usage_counts() {
+                self.done(out);
+                return Ok(Next::Done);
+            }
         }
-        Next::Trailing(TRAILING)
+        Ok(Next::Trailing(TRAILING))
     }
 
     fn done(&mut self, out: &mut Parts) {
@@ -328,7 +331,7 @@ impl Decoder for ChatDecoder {
             return Ok(Next::Done);
         }
         if self.finish.is_some() {
-            return Ok(self.trailing(data, out));
+            return self.trailing(data, out);
         }
         if data.is_empty() {
             return Ok(Next::More);

@@ -10,6 +10,8 @@
     reason = "tests fail by panicking, and no test uses all of this"
 )]
 
+pub mod history;
+
 use std::sync::Arc;
 
 use ai_http::{CallInfo, Codec, Endpoint, IdSeed, Transport};
