@@ -1,8 +1,20 @@
 //! HTTP and server-sent events for provider crates.
 //!
-//! A provider crate writes a [`Codec`]: how a request becomes an HTTP call and how frames become parts. This
-//! crate does the rest: sends the call, cuts the body into events, holds timers and limits, types errors,
+//! A provider crate writes a [`Codec`]: how a request becomes an HTTP call and how events become parts. This
+//! crate does the rest: it sends the call, cuts the body into events, holds timers and limits, types errors and
 //! masks keys.
+//!
+//! | you want to | look at |
+//! |---|---|
+//! | make a model of a codec | [`HttpModel`] |
+//! | write a codec | [`Codec`], [`Decoder`], [`Endpoint`], [`path_segment`] |
+//! | read an API's errors | [`error_of_response`], [`class_of_status`], [`retry_hint`], [`excerpt`] |
+//! | send keys in another way | [`Authorize`], [`Bearer`], [`HeaderKey`], [`ExpiringToken`] |
+//! | reach servers in another way (proxies, certificates, no network) | [`ReqwestTransport`], [`Transport`] |
+//! | change what is waited for and held | [`Timeouts`], [`Limits`] |
+//! | cut a body in another way | [`Framing::Custom`], [`Framer`], [`SseFramer`] |
+//!
+//! Nothing here spawns a task or retries. Dropping a model's stream closes its connection.
 
 mod auth;
 mod body;

@@ -222,8 +222,7 @@ async fn page_instead(reading: Reading, begin: Bytes, limit: usize) -> ModelErro
 
 /// What comes of a body within the limits of an error body. Failures end it.
 async fn read_some(mut body: Body, begin: Bytes, limit: usize) -> Vec<u8> {
-    let mut bytes = begin.to_vec();
-    bytes.truncate(limit);
+    let mut bytes = begin.get(..limit).unwrap_or(&begin).to_vec();
     let collect = std::future::poll_fn(|cx| {
         while bytes.len() < limit {
             match body.as_mut().poll_next(cx) {

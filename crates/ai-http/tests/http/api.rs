@@ -73,7 +73,8 @@ impl Reader {
             out.push(StreamPart::text_end("0"));
         }
         let reason = FinishReason::new(UnifiedFinish::Stop, raw);
-        out.push(StreamPart::Finish(Finish { reason, usage: self.usage.clone(), metadata: None }));
+        let finish = Finish { reason, usage: self.usage.clone(), metadata: None };
+        out.push(StreamPart::Finish(finish.into()));
     }
 
     fn text(&mut self, text: &str, out: &mut Parts) {
@@ -110,6 +111,9 @@ impl Decoder for Reader {
         }
         if let Some(finish) = value["finish"].as_str() {
             self.finish(finish, out);
+            if value["badly"] == "fails" {
+                return Err(ModelError::new(ErrorClass::Server, "failed behind the finish"));
+            }
             // One that goes on although it is over, and says so twice.
             if value["badly"] == true {
                 self.text("behind the finish", out);

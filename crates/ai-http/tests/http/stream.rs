@@ -282,6 +282,13 @@ async fn nothing_follows_the_end() {
     }
 }
 
+/// [HT-23]
+#[tokio::test]
+async fn an_event_that_finishes_and_fails_has_failed() {
+    let body = frames(&["{\"text\":\"a\"}", "{\"finish\":\"stop\",\"badly\":\"fails\"}"]);
+    assert_eq!(brief(&call(&model(replying(body))).await), ("a", None, Some(ErrorClass::Server)));
+}
+
 /// [HT-24]
 #[tokio::test]
 async fn a_connection_that_breaks_leaves_what_came() {
@@ -320,12 +327,14 @@ async fn trailing_events_are_awaited_until_their_end() {
 /// [HT-25]
 #[tokio::test(start_paused = true)]
 async fn keep_alives_do_not_prolong_the_wait_for_trailing_events() {
-    let body = format!("{ALMOST}{}", ": ping\n\n".repeat(100));
-    let reply = MemoryReply::sse(body).cut(Cut::Event).chunk_delay(Duration::from_millis(500));
-    let start = tokio::time::Instant::now();
-    let outcome = call(&model(MemoryTransport::new().reply(reply))).await;
-    assert_eq!(brief(&outcome), ("a", Some("stop TrailingOver"), None));
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    for keep_alive in [": ping\n\n", "data: {}\n\n"] {
+        let body = format!("{ALMOST}{}", keep_alive.repeat(100));
+        let reply = MemoryReply::sse(body).cut(Cut::Event).chunk_delay(Duration::from_millis(500));
+        let start = tokio::time::Instant::now();
+        let outcome = call(&model(MemoryTransport::new().reply(reply))).await;
+        assert_eq!(brief(&outcome), ("a", Some("stop TrailingOver"), None), "{keep_alive:?}");
+        assert!(start.elapsed() < Duration::from_secs(4), "{keep_alive:?}: {:?}", start.elapsed());
+    }
 }
 
 /// [HT-26]
