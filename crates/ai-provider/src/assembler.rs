@@ -199,13 +199,13 @@ impl Assembler {
             StreamPart::ToolInputEnd { id } => self.end(Kind::ToolInput, id, &None)?,
             StreamPart::ToolCall(call) => self.call(call)?,
             StreamPart::ToolResult(result) if result.preliminary => {}
-            StreamPart::ToolResult(result) => self.add(AssistantPart::ToolResult(result.clone()))?,
+            StreamPart::ToolResult(result) => self.add(AssistantPart::ToolResult((**result).clone()))?,
             StreamPart::ToolApprovalRequest(request) => {
                 self.add(AssistantPart::ToolApprovalRequest(request.clone()))?;
             }
-            StreamPart::Source(source) => self.add(AssistantPart::Source(source.clone()))?,
-            StreamPart::File(file) => self.add(AssistantPart::File(file.clone()))?,
-            StreamPart::ReasoningFile(file) => self.add(AssistantPart::ReasoningFile(file.clone()))?,
+            StreamPart::Source(source) => self.add(AssistantPart::Source((**source).clone()))?,
+            StreamPart::File(file) => self.add(AssistantPart::File((**file).clone()))?,
+            StreamPart::ReasoningFile(file) => self.add(AssistantPart::ReasoningFile((**file).clone()))?,
             StreamPart::Custom(custom) => self.add(AssistantPart::Custom(custom.clone()))?,
             StreamPart::Finish(finish) => {
                 self.finish = Some(finish.reason.clone());

@@ -22,6 +22,8 @@ type Metadata = Option<Box<ProviderMetadata>>;
 /// - `ToolInput…` parts are optional; the `ToolCall` of the same id is the authoritative, complete call and
 ///   comes once, after `ToolInputEnd`.
 /// - `Finish` comes last, once. Nothing follows it, nor an `Err`.
+///
+/// What comes once or seldom is boxed: a part passes through every layer, and most of them are short deltas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -32,7 +34,7 @@ pub enum StreamPart {
         warnings: Vec<Warning>,
     },
     /// Who answers, as soon as it is known.
-    ResponseMetadata(ResponseMetadata),
+    ResponseMetadata(Box<ResponseMetadata>),
     /// A block of visible text begins.
     TextStart {
         /// The block.
@@ -114,21 +116,21 @@ pub enum StreamPart {
         id: Id,
     },
     /// A complete call.
-    ToolCall(ToolCall),
+    ToolCall(Box<ToolCall>),
     /// The result of a call the provider ran itself.
-    ToolResult(ToolResult),
+    ToolResult(Box<ToolResult>),
     /// The provider asks whether it may run a call.
     ToolApprovalRequest(ToolApprovalRequest),
     /// Where something was found.
-    Source(Source),
+    Source(Box<Source>),
     /// A file.
-    File(FilePart),
+    File(Box<FilePart>),
     /// A file made while reasoning.
-    ReasoningFile(FilePart),
+    ReasoningFile(Box<FilePart>),
     /// Something only its provider understands.
     Custom(CustomPart),
     /// The answer is over.
-    Finish(Finish),
+    Finish(Box<Finish>),
     /// A frame as received, before the parts made of it; only on request.
     Raw {
         /// The frame.

@@ -98,7 +98,7 @@ impl Script {
             self.push(StreamPart::ToolInputDelta { id: id.clone(), delta });
         }
         self.push(StreamPart::ToolInputEnd { id: id.clone() });
-        self.part(StreamPart::ToolCall(ToolCall::new(id, name, input)))
+        self.part(StreamPart::ToolCall(Box::new(ToolCall::new(id, name, input))))
     }
 
     /// Any part, also one that breaks the order rules.
@@ -129,7 +129,7 @@ impl Script {
     #[must_use]
     pub fn finish(self, reason: UnifiedFinish) -> Self {
         let usage = self.usage.clone();
-        self.part(StreamPart::Finish(Finish { reason: reason.into(), usage, metadata: None }))
+        self.part(StreamPart::Finish(Box::new(Finish { reason: reason.into(), usage, metadata: None })))
     }
 
     /// The end of a failed answer. Steps after it are not played.

@@ -142,11 +142,11 @@ fn answer(request: &Request, seed: &str) -> Vec<StreamPart> {
     let model = Some(MODEL.to_owned());
     let mut parts = vec![
         StreamPart::StreamStart { warnings: warnings(request) },
-        StreamPart::ResponseMetadata(ResponseMetadata {
+        StreamPart::ResponseMetadata(Box::new(ResponseMetadata {
             asked_model: model.clone(),
             model,
             ..Default::default()
-        }),
+        })),
         StreamPart::reasoning_start("reasoning"),
     ];
     parts.extend(pieces(&reasoning).map(|piece| StreamPart::reasoning_delta("reasoning", piece)));
@@ -169,7 +169,7 @@ fn answer(request: &Request, seed: &str) -> Vec<StreamPart> {
         }
     };
     let usage = usage(prompt(&request.messages), said, words(&reasoning));
-    parts.push(StreamPart::Finish(Finish { reason: finish.into(), usage, metadata: None }));
+    parts.push(StreamPart::Finish(Box::new(Finish { reason: finish.into(), usage, metadata: None })));
     parts
 }
 
@@ -186,7 +186,7 @@ fn call_parts(call: ToolCall) -> Vec<StreamPart> {
         .map(|piece| StreamPart::ToolInputDelta { id: id.clone(), delta: piece.to_owned() });
     let mut parts = vec![start];
     parts.extend(deltas);
-    parts.extend([StreamPart::ToolInputEnd { id: id.clone() }, StreamPart::ToolCall(call)]);
+    parts.extend([StreamPart::ToolInputEnd { id: id.clone() }, StreamPart::ToolCall(Box::new(call))]);
     parts
 }
 

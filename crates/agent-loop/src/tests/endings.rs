@@ -181,12 +181,12 @@ async fn what_was_begun_is_ended_when_the_answer_breaks() {
 }
 
 fn server_call(id: &str) -> StreamPart {
-    StreamPart::ToolCall(ToolCall { provider_executed: true, ..ToolCall::new(id, "search", "{}") })
+    StreamPart::ToolCall(Box::new(ToolCall { provider_executed: true, ..ToolCall::new(id, "search", "{}") }))
 }
 
 fn server_result(id: &str, preliminary: bool) -> StreamPart {
     let result = ToolResult::new(id, "search", ToolOutput::Text("found".to_owned()));
-    StreamPart::ToolResult(ToolResult { provider_executed: true, preliminary, ..result })
+    StreamPart::ToolResult(Box::new(ToolResult { provider_executed: true, preliminary, ..result }))
 }
 
 /// [AL-16] [AL-25]

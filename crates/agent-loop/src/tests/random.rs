@@ -136,7 +136,9 @@ fn script(answer: usize, moves: &[Move], last: &Last) -> Script {
             }
             Move::Start(..) | Move::Delta(..) | Move::End(..) => script,
             Move::Call(name, input) if at % 2 == 0 => script.tool_call(call, name, input),
-            Move::Call(name, input) => script.part(StreamPart::ToolCall(ToolCall::new(call, *name, *input))),
+            Move::Call(name, input) => {
+                script.part(StreamPart::ToolCall(Box::new(ToolCall::new(call, *name, *input))))
+            }
             Move::HalfCall => script.parts([
                 StreamPart::ToolInputStart {
                     id: call.clone(),
@@ -150,7 +152,7 @@ fn script(answer: usize, moves: &[Move], last: &Last) -> Script {
             Move::ServerCall { result } => {
                 let made =
                     ToolCall { provider_executed: true, ..ToolCall::new(call.clone(), "search", "{}") };
-                let script = script.part(StreamPart::ToolCall(made));
+                let script = script.part(StreamPart::ToolCall(Box::new(made)));
                 if *result { script.part(server_result(call)) } else { script }
             }
             Move::LostResult => script.part(server_result("lost".into())),
@@ -170,19 +172,22 @@ fn script(answer: usize, moves: &[Move], last: &Last) -> Script {
 
 fn server_result(id: Id) -> StreamPart {
     let result = ToolResult::new(id, "search", ToolOutput::Text("found".to_owned()));
-    StreamPart::ToolResult(ToolResult { provider_executed: true, ..result })
+    StreamPart::ToolResult(Box::new(ToolResult { provider_executed: true, ..result }))
 }
 
 fn extra(kind: u8) -> StreamPart {
     match kind % 4 {
-        0 => StreamPart::File(FilePart::new("image/png", FileData::bytes(&b"png"[..]))),
-        1 => StreamPart::ReasoningFile(FilePart::new("text/plain", FileData::Text { text: "t".to_owned() })),
-        2 => StreamPart::Source(Source::Url {
+        0 => StreamPart::File(Box::new(FilePart::new("image/png", FileData::bytes(&b"png"[..])))),
+        1 => StreamPart::ReasoningFile(Box::new(FilePart::new(
+            "text/plain",
+            FileData::Text { text: "t".to_owned() },
+        ))),
+        2 => StreamPart::Source(Box::new(Source::Url {
             id: "s".into(),
             url: "https://example.com".to_owned(),
             title: None,
             metadata: None,
-        }),
+        })),
         _ => StreamPart::Custom(CustomPart {
             kind: "p.k".to_owned(),
             options: ProviderOptions::default(),

@@ -74,7 +74,7 @@ impl Mapper {
             LoopEvent::Part(part) => self.part(part, out),
             LoopEvent::StepStart(_) => self.step_start(out),
             LoopEvent::Tool(event) => self.tool(event, out),
-            LoopEvent::Attempt(attempt) => out.push_back(AgentEvent::Attempt(attempt)),
+            LoopEvent::Attempt(attempt) => out.push_back(AgentEvent::Attempt(*attempt)),
             LoopEvent::StepReset(_) => self.step_reset(out),
             LoopEvent::StepEnd(record, snapshot) => {
                 self.end_blocks(out);
@@ -186,10 +186,10 @@ impl Mapper {
                 }
                 UiChunk::ToolInputDelta { tool_call_id: id, input_text_delta: delta }
             }
-            StreamPart::ToolCall(call) => self.call(call),
+            StreamPart::ToolCall(call) => self.call(*call),
             StreamPart::ToolResult(result) => {
                 self.introduce(&result, out);
-                self.result(result)
+                self.result(*result)
             }
             StreamPart::ToolApprovalRequest(request) if self.calls.contains(&request.tool_call_id) => {
                 approval_request(request.approval_id, request.tool_call_id)
@@ -198,7 +198,7 @@ impl Mapper {
                 tracing::warn!(call = %request.tool_call_id, "an approval was asked for a call that never came");
                 return;
             }
-            StreamPart::Source(source) => match self.settings.source(source) {
+            StreamPart::Source(source) => match self.settings.source(*source) {
                 Some(chunk) => chunk,
                 None => return,
             },

@@ -212,7 +212,7 @@ impl Driver {
     async fn hear(&mut self, stream: &mut ModelStream, co: &Co<LoopEvent>) -> Result<Said, Interruption> {
         loop {
             while let Some(attempt) = self.attempts.pop() {
-                co.give(LoopEvent::Attempt(attempt)).await;
+                co.give(LoopEvent::Attempt(Box::new(attempt))).await;
             }
             if let Some(said) = self.held.take() {
                 return Ok(said);

@@ -18,7 +18,7 @@ pub enum LoopEvent {
     /// A tool runs.
     Tool(ToolEvent),
     /// A model call is tried again, elsewhere or with another key.
-    Attempt(AttemptEvent),
+    Attempt(Box<AttemptEvent>),
     /// What the step has shown since its start is taken back: it failed and is tried again.
     StepReset(StepReset),
     /// A step is complete.

@@ -10,7 +10,7 @@ use ai_provider::{
 use crate::support::{answer, check_history, fact, new_run, prepared};
 
 fn finish(unified: UnifiedFinish) -> StreamPart {
-    StreamPart::Finish(Finish { reason: unified.into(), usage: Usage::default(), metadata: None })
+    StreamPart::Finish(Box::new(Finish { reason: unified.into(), usage: Usage::default(), metadata: None }))
 }
 
 fn text(text: &str) -> Vec<StreamPart> {
@@ -18,7 +18,7 @@ fn text(text: &str) -> Vec<StreamPart> {
 }
 
 fn call(id: &str, name: &str, input: &str) -> StreamPart {
-    StreamPart::ToolCall(ToolCall::new(id, name, input))
+    StreamPart::ToolCall(Box::new(ToolCall::new(id, name, input)))
 }
 
 fn done(id: &str, text: &str) -> Input {
@@ -203,7 +203,7 @@ fn a_bad_end_of_the_answer_is_told_apart() {
     assert_eq!(failed(&text("no finish")), ErrorClass::Incomplete);
     let reason = FinishReason::new(UnifiedFinish::Error, "insufficient_system_resource");
     let mut parts = text("par");
-    parts.push(StreamPart::Finish(Finish { reason, usage: Usage::default(), metadata: None }));
+    parts.push(StreamPart::Finish(Box::new(Finish { reason, usage: Usage::default(), metadata: None })));
     let run = after(&parts);
     let Some(Outcome::Failed { error, partial }) = run.outcome() else { panic!("{:?}", run.outcome()) };
     assert!(error.message.contains("insufficient_system_resource"));

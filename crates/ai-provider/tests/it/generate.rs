@@ -101,7 +101,7 @@ fn request() -> Request {
 async fn generate_asks_for_one_body_and_folds_it() {
     let mut items = vec![Ok(StreamPart::StreamStart { warnings: vec![Warning::other("w")] })];
     items.extend(text("Hello"));
-    items.push(Ok(StreamPart::ToolCall(ToolCall::new("c", "t", "{}"))));
+    items.push(Ok(StreamPart::ToolCall(Box::new(ToolCall::new("c", "t", "{}")))));
     items.push(Ok(finish(UnifiedFinish::ToolCalls)));
     let model = Model::saying(items);
 

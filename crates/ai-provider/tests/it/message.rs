@@ -27,21 +27,24 @@ fn what_binds_an_attempt_and_what_does_not() {
         input_start,
         input("x"),
         StreamPart::ToolInputEnd { id: "c".into() },
-        StreamPart::ToolCall(ToolCall::new("c", "t", "{}")),
-        StreamPart::ToolResult(result),
+        StreamPart::ToolCall(Box::new(ToolCall::new("c", "t", "{}"))),
+        StreamPart::ToolResult(Box::new(result)),
         StreamPart::ToolApprovalRequest(ToolApprovalRequest {
             approval_id: "a".into(),
             tool_call_id: "c".into(),
         }),
-        StreamPart::Source(source),
-        StreamPart::File(file.clone()),
-        StreamPart::ReasoningFile(file),
+        StreamPart::Source(Box::new(source)),
+        StreamPart::File(Box::new(file.clone())),
+        StreamPart::ReasoningFile(Box::new(file)),
         StreamPart::Custom(CustomPart { kind: "x.y".into(), options: Default::default(), metadata: None }),
         finish(UnifiedFinish::Stop),
     ];
     let free = [
         StreamPart::StreamStart { warnings: vec![Warning::other("w")] },
-        StreamPart::ResponseMetadata(ResponseMetadata { id: Some("r".into()), ..Default::default() }),
+        StreamPart::ResponseMetadata(Box::new(ResponseMetadata {
+            id: Some("r".into()),
+            ..Default::default()
+        })),
         StreamPart::Raw { raw_value: json!({ "text": "x" }) },
         StreamPart::text_start("0"),
         StreamPart::text_delta("0", ""),

@@ -22,7 +22,11 @@ fn start() -> StreamPart {
 }
 
 fn finish() -> StreamPart {
-    StreamPart::Finish(Finish { reason: UnifiedFinish::Stop.into(), usage: Usage::default(), metadata: None })
+    StreamPart::Finish(Box::new(Finish {
+        reason: UnifiedFinish::Stop.into(),
+        usage: Usage::default(),
+        metadata: None,
+    }))
 }
 
 fn input_start(id: &str) -> StreamPart {
@@ -39,7 +43,7 @@ fn input_end(id: &str) -> StreamPart {
 }
 
 fn call(id: &str) -> StreamPart {
-    StreamPart::ToolCall(ToolCall::new(id, "clock", "{}"))
+    StreamPart::ToolCall(Box::new(ToolCall::new(id, "clock", "{}")))
 }
 
 fn approval(call: &str) -> StreamPart {

@@ -41,7 +41,7 @@ impl Outcome {
                 StreamPart::TextDelta { delta, .. } => outcome.text.push_str(delta),
                 StreamPart::ReasoningStart { .. } => outcome.reasoning_blocks += 1,
                 StreamPart::ReasoningDelta { delta, .. } => outcome.reasoning.push_str(delta),
-                StreamPart::ToolCall(call) => outcome.calls.push(call.clone()),
+                StreamPart::ToolCall(call) => outcome.calls.push((**call).clone()),
                 StreamPart::ToolResult(result) if !result.preliminary => outcome.results += 1,
                 StreamPart::Source(_) => outcome.sources += 1,
                 StreamPart::Finish(finish) => {

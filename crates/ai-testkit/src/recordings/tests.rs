@@ -48,21 +48,25 @@ fn parts() -> Vec<StreamPart> {
         StreamPart::text_start("1"),
         StreamPart::text_delta("1", " = 185"),
         StreamPart::text_end("1"),
-        StreamPart::ToolCall(call),
-        StreamPart::ToolCall(ToolCall::new("call_2", "sql", "SELECT 1")),
-        StreamPart::ToolResult(preliminary),
-        StreamPart::ToolResult(ToolResult::new("call_1", "weather", ToolOutput::Text("rain".into()))),
-        StreamPart::Source(Source::Url {
+        StreamPart::ToolCall(Box::new(call)),
+        StreamPart::ToolCall(Box::new(ToolCall::new("call_2", "sql", "SELECT 1"))),
+        StreamPart::ToolResult(Box::new(preliminary)),
+        StreamPart::ToolResult(Box::new(ToolResult::new(
+            "call_1",
+            "weather",
+            ToolOutput::Text("rain".into()),
+        ))),
+        StreamPart::Source(Box::new(Source::Url {
             id: "s".into(),
             url: "http://x".into(),
             title: None,
             metadata: None,
-        }),
-        StreamPart::Finish(Finish {
+        })),
+        StreamPart::Finish(Box::new(Finish {
             reason: FinishReason::new(UnifiedFinish::ToolCalls, "tool_use"),
             usage,
             metadata: None,
-        }),
+        })),
     ]
 }
 
@@ -180,7 +184,7 @@ fn unknown_usage_is_not_zero() {
 #[test]
 fn input_is_compared_whole_and_as_json() {
     let with = |input: &str| {
-        let parts = [StreamPart::ToolCall(ToolCall::new("1", "t", input))];
+        let parts = [StreamPart::ToolCall(Box::new(ToolCall::new("1", "t", input)))];
         Outcome::from_parts(&parts, None)
     };
     let calls = |input: Value| json!({"calls": [{"input": input}]});
@@ -199,7 +203,7 @@ fn input_is_compared_whole_and_as_json() {
 #[test]
 fn generated_ids_may_be_any_but_not_the_same() {
     let outcome = |ids: [&str; 2]| {
-        let parts = ids.map(|id| StreamPart::ToolCall(ToolCall::new(id, "t", "{}")));
+        let parts = ids.map(|id| StreamPart::ToolCall(Box::new(ToolCall::new(id, "t", "{}"))));
         Outcome::from_parts(&parts, None)
     };
     let asserted = json!({"calls": [{"id": null}, {"id": null}]});

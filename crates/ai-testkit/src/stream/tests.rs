@@ -16,7 +16,11 @@ use futures_util::stream;
 use super::*;
 
 fn finish() -> StreamPart {
-    StreamPart::Finish(Finish { reason: UnifiedFinish::Stop.into(), usage: Usage::default(), metadata: None })
+    StreamPart::Finish(Box::new(Finish {
+        reason: UnifiedFinish::Stop.into(),
+        usage: Usage::default(),
+        metadata: None,
+    }))
 }
 
 fn text() -> [StreamPart; 3] {

@@ -48,7 +48,7 @@ impl Decoder for ListDecoder {
         })?;
         out.push(StreamPart::Raw { raw_value });
         let reason = FinishReason::from(UnifiedFinish::Stop);
-        out.push(StreamPart::Finish(Finish { reason, usage: Usage::default(), metadata: None }));
+        out.push(StreamPart::Finish(Box::new(Finish { reason, usage: Usage::default(), metadata: None })));
         Ok(Next::Done)
     }
 

@@ -87,8 +87,13 @@ async fn an_index_is_a_label_and_no_position() {
         piece(r#""index":9223372036854775807,"id":"b""#, "g", "{}"),
     ];
     assert_eq!(of(&huge).await.len(), 2);
-    let texts = [piece(r#""index":"1","id":"a""#, "f", "{"), piece(r#""index":"1""#, "", "}")];
-    assert_eq!(of(&texts).await, [call("a", "f", "{}")]);
+    let texts = [
+        piece(r#""index":"1","id":"a""#, "f", "{"),
+        piece(r#""index":"2","id":"b""#, "g", "{"),
+        piece(r#""index":"1""#, "", "}"),
+        piece(r#""index":"2""#, "", "}"),
+    ];
+    assert_eq!(of(&texts).await, [call("a", "f", "{}"), call("b", "g", "{}")]);
 }
 
 /// [OA-33]
@@ -144,7 +149,16 @@ async fn pieces_of_parallel_calls_may_interleave() {
         piece(r#""index":0"#, "", r#""}"#),
         piece(r#""index":1"#, "", r#""}"#),
     ];
-    assert_eq!(of(&body).await, [call("A", "f", r#"{"t":"A"}"#), call("B", "g", r#"{"t":"B"}"#)]);
+    let both = [call("A", "f", r#"{"t":"A"}"#), call("B", "g", r#"{"t":"B"}"#)];
+    assert_eq!(of(&body).await, both);
+    // An id says more than an index.
+    let by_id = [
+        piece(r#""index":0,"id":"A""#, "f", r#"{"t":"#),
+        piece(r#""index":1,"id":"B""#, "g", r#"{"t":"#),
+        tc(r#"{"id":"A","function":{"arguments":"\"A\"}"}}"#),
+        tc(r#"{"index":0,"id":"B","function":{"arguments":"\"B\"}"}}"#),
+    ];
+    assert_eq!(of(&by_id).await, both);
 }
 
 /// [OA-36]
@@ -201,6 +215,15 @@ async fn a_call_that_an_answer_broke_off_in_is_never_complete() {
     ];
     let (parts, _) = stream("openai", interleaved.concat()).await;
     assert_eq!(calls(&parts), [call("b", "g", "{}")]);
+    // A call that is not the last may be cut all the same.
+    let both = [
+        piece(r#""index":0,"id":"a""#, "f", r#"{"x":"#),
+        piece(r#""index":1,"id":"b""#, "g", r#"{"y":"#),
+        fin(r#""length""#),
+        DONE.into(),
+    ];
+    let (parts, _) = stream("openai", both.concat()).await;
+    assert_eq!(calls(&parts), []);
 }
 
 /// [OA-42]
@@ -237,6 +260,8 @@ async fn a_missing_id_is_made_and_a_given_one_kept() {
     let (parts, _) = ai_testkit::collect(next_step.stream(request, ai_provider::CallContext::new())).await;
     assert!(calls(&parts).iter().all(|(id, ..)| made.iter().all(|(earlier, ..)| id != earlier)));
 
+    let bare = [piece("", "f", r#"{"x":"#), tc(r#"{"id":"late","function":{"arguments":"1}"}}"#)];
+    assert_eq!(of(&bare).await, [call("late", "f", r#"{"x":1}"#)]);
     let late = [piece(r#""index":0"#, "f", r#"{"x":"#), piece(r#""index":0,"id":"late""#, "", "1}")];
     assert_eq!(of(&late).await, [call("late", "f", r#"{"x":1}"#)]);
 }
@@ -248,6 +273,10 @@ async fn whole_calls_are_told_apart_even_without_labels() {
     let three = of(&[named("f"), named("g"), named("g")]).await;
     assert_eq!(three.iter().map(|(_, name, _)| name.as_str()).collect::<Vec<_>>(), ["f", "g", "g"]);
     assert!(three.iter().all(|(.., input)| input == r#"{"x":1}"#));
+
+    let braces = r#"{"x":"}\"{[","y":[{}]}"#;
+    let pair = of(&[piece("", "f", braces), piece("", "g", braces)]).await;
+    assert_eq!(pair.iter().map(|(.., input)| input.as_str()).collect::<Vec<_>>(), [braces; 2]);
 
     // An id made of the tool's name: the second call gets one of ours.
     let same_id = of(&[

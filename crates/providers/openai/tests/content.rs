@@ -110,7 +110,10 @@ async fn each_source_comes_once() {
     let sources: Vec<_> = parts
         .iter()
         .filter_map(|part| match part {
-            StreamPart::Source(Source::Url { url, title, .. }) => Some((url.as_str(), title.as_deref())),
+            StreamPart::Source(source) => match &**source {
+                Source::Url { url, title, .. } => Some((url.as_str(), title.as_deref())),
+                _ => None,
+            },
             _ => None,
         })
         .collect();

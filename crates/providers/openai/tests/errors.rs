@@ -54,6 +54,7 @@ async fn an_error_in_a_stream_ends_it_with_its_class_and_keeps_what_came() {
         ),
         (r#"{"error":{"message":"bad gateway","code":502}}"#, Server, 502, true, None),
         (r#"{"error":{"message":"bad gateway","code":"502"}}"#, Server, 502, true, None),
+        (r#"{"error":{"message":"m","type":"tokens","code":null}}"#, RateLimit, 429, true, Some("tokens")),
         (r#"{"error":{"message":"boom"}}"#, Server, 500, true, None),
         (r#"{"error":"boom"}"#, Server, 500, true, None),
         (r#"{"error":true}"#, Server, 500, true, None),

@@ -158,6 +158,15 @@ fn ids_are_unique_on_the_wire_and_of_the_servers_form() {
         assert_eq!(ids.iter().all(nine), !kept, "{name}: {ids:?}");
         assert_eq!(warnings.len(), 1, "{warnings:?}");
     }
+    let twins = [
+        Message::user("Hi"),
+        assistant([call("x", "f", "{}"), call("x", "g", "{}")]),
+        Message::tool([result("x", "first"), result("x", "second")]),
+    ];
+    let (sent, _) = healed("openai", twins);
+    assert_eq!((&sent[2]["content"], &sent[3]["content"]), (&json!("first"), &json!("second")));
+    assert_eq!(sent[3]["tool_call_id"], sent[1]["tool_calls"][1]["id"]);
+
     let long = "x".repeat(41);
     let history =
         [Message::user("Hi"), assistant([call(&long, "f", "{}")]), Message::tool([result(&long, "1")])];

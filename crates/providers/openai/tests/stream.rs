@@ -166,6 +166,10 @@ async fn zeros_with_the_finish_do_not_hide_the_usage_behind_it() {
     let end = fin(r#""stop""#).replace("]}\n\n", &zeros);
     let (parts, _) = stream("openai", [hello(), end.clone(), data(USAGE), DONE.into()].concat()).await;
     assert_eq!(finish(&parts).usage.output.total, Some(1));
+    let zeros_alone = data(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#);
+    let late = [hello(), fin(r#""stop""#), zeros_alone, data(USAGE), DONE.into()];
+    let (parts, _) = stream("openai", late.concat()).await;
+    assert_eq!(finish(&parts).usage.output.total, Some(1));
     let (parts, _) = stream("openai", [hello(), end, DONE.into()].concat()).await;
     assert_eq!(finish(&parts).usage.output.total, Some(0));
 }

@@ -34,11 +34,12 @@ impl LanguageModel for Parrot {
                 UnifiedFinish::Stop
             }
             _ => {
-                parts.push(StreamPart::ToolCall(ToolCall::new("call_1", "shout", r#"{"text":"hello"}"#)));
+                parts.push(StreamPart::ToolCall(ToolCall::new("call_1", "shout", r#"{"text":"hello"}"#).into()));
                 UnifiedFinish::ToolCalls
             }
         };
-        parts.push(StreamPart::Finish(Finish { reason: reason.into(), usage: Usage::default(), metadata: None }));
+        let finish = Finish { reason: reason.into(), usage: Usage::default(), metadata: None };
+        parts.push(StreamPart::Finish(finish.into()));
         Box::pin(stream::iter(parts.into_iter().map(Ok)))
     }
 }

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use ai_core::LoopEvent;
 use ai_provider::{
-    CustomPart, FileData, FilePart, Origin, ProviderMetadata, ProviderOptions, ResponseMetadata, Source,
-    StreamPart, TargetId, TextPart, ToolApprovalRequest, ToolCall, ToolContent, ToolOutput, ToolResult,
+    CustomPart, FileData, FilePart, Origin, ProviderMetadata, ProviderOptions, Source, StreamPart, TargetId,
+    TextPart, ToolApprovalRequest, ToolCall, ToolContent, ToolOutput, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -61,29 +61,29 @@ fn files_are_urls() {
         json!({"type":"file","mediaType":long,"url":"data:application/octet-stream;base64,eA=="}),
         json!({"type":"file","mediaType":"","url":"data:application/octet-stream;base64,"}),
     ];
-    assert_eq!(show(files.map(StreamPart::File)), wanted);
-    let reasoning = StreamPart::ReasoningFile(file("image/png", FileData::bytes(&b"png"[..])));
+    assert_eq!(show(files.map(|file| StreamPart::File(Box::new(file)))), wanted);
+    let reasoning = StreamPart::ReasoningFile(Box::new(file("image/png", FileData::bytes(&b"png"[..]))));
     let wanted = json!({"type":"reasoning-file","mediaType":"image/png","url":"data:image/png;base64,cG5n"});
-    assert_eq!(show([reasoning, StreamPart::ReasoningFile(file("a/b", reference()))]), [wanted]);
+    assert_eq!(show([reasoning, StreamPart::ReasoningFile(Box::new(file("a/b", reference())))]), [wanted]);
 }
 
 /// [AL-15]
 #[test]
 fn sources_and_custom_parts() {
     let parts = [
-        StreamPart::Source(Source::Url {
+        StreamPart::Source(Box::new(Source::Url {
             id: "s1".into(),
             url: "https://example.com".to_owned(),
             title: Some("Example".to_owned()),
             metadata: metadata(),
-        }),
-        StreamPart::Source(Source::Document {
+        })),
+        StreamPart::Source(Box::new(Source::Document {
             id: "s2".into(),
             media_type: "application/pdf".to_owned(),
             title: "Report".to_owned(),
             filename: None,
             metadata: None,
-        }),
+        })),
         StreamPart::Custom(CustomPart {
             kind: "acme.note".to_owned(),
             options: ProviderOptions::default(),
@@ -120,18 +120,18 @@ fn calls_the_provider_runs() {
             title: Some("Search".to_owned()),
         },
         StreamPart::ToolInputEnd { id: "c".into() },
-        StreamPart::ToolCall(call),
+        StreamPart::ToolCall(Box::new(call)),
         StreamPart::ToolApprovalRequest(ToolApprovalRequest {
             approval_id: "a".into(),
             tool_call_id: "c".into(),
         }),
-        StreamPart::ToolResult(ToolResult {
+        StreamPart::ToolResult(Box::new(ToolResult {
             preliminary: true,
             ..result(ToolOutput::Text("1 page".to_owned()))
-        }),
-        StreamPart::ToolResult(result(ToolOutput::Json(json!({"pages": 2})))),
-        StreamPart::ToolResult(result(ToolOutput::ErrorText("quota spent".to_owned()))),
-        StreamPart::ToolResult(result(ToolOutput::ErrorJson(json!({"code": 7})))),
+        })),
+        StreamPart::ToolResult(Box::new(result(ToolOutput::Json(json!({"pages": 2}))))),
+        StreamPart::ToolResult(Box::new(result(ToolOutput::ErrorText("quota spent".to_owned())))),
+        StreamPart::ToolResult(Box::new(result(ToolOutput::ErrorJson(json!({"code": 7}))))),
     ];
     let wanted = [
         json!({"type":"tool-input-start","toolCallId":"c","toolName":"search","title":"Search","providerExecuted":true,"dynamic":true}),
@@ -150,7 +150,7 @@ fn calls_the_provider_runs() {
 fn a_result_of_a_call_the_client_does_not_know_comes_with_a_call() {
     let result = |text: &str| {
         let result = ToolResult::new("c", "search", ToolOutput::Text(text.to_owned()));
-        StreamPart::ToolResult(ToolResult { provider_executed: true, ..result })
+        StreamPart::ToolResult(Box::new(ToolResult { provider_executed: true, ..result }))
     };
     let lost = StreamPart::ToolApprovalRequest(ToolApprovalRequest {
         approval_id: "a".into(),
@@ -183,7 +183,7 @@ fn results_as_json() {
         ]),
         ToolOutput::Content(Vec::new()),
     ];
-    let results = outputs.map(|output| StreamPart::ToolResult(ToolResult::new("c", "t", output)));
+    let results = outputs.map(|output| StreamPart::ToolResult(Box::new(ToolResult::new("c", "t", output))));
     let outputs: Vec<_> = show(results).into_iter().skip(1).map(|mut chunk| chunk["output"].take()).collect();
     let wanted = [
         json!("plain"),
@@ -204,7 +204,7 @@ fn results_as_json() {
 fn what_is_not_for_clients() {
     let parts = [
         StreamPart::StreamStart { warnings: Vec::new() },
-        StreamPart::ResponseMetadata(ResponseMetadata::default()),
+        StreamPart::ResponseMetadata(Box::default()),
         StreamPart::Raw { raw_value: json!({"secret": 1}) },
         StreamPart::text_delta("t", ""),
         StreamPart::ReasoningDelta { id: "r".into(), delta: String::new(), metadata: metadata() },
@@ -233,25 +233,28 @@ fn provider_metadata_goes_out_on_request() {
             StreamPart::ReasoningStart { id: "r".into(), metadata: metadata() },
             StreamPart::ReasoningDelta { id: "r".into(), delta: "x".to_owned(), metadata: metadata() },
             StreamPart::ReasoningEnd { id: "r".into(), metadata: metadata() },
-            StreamPart::ToolCall(ToolCall { metadata: metadata(), ..ToolCall::new("c", "t", "{}") }),
-            StreamPart::ToolCall(ToolCall { metadata: metadata(), ..ToolCall::new("d", "t", "{") }),
-            StreamPart::ToolResult(result.clone()),
-            StreamPart::ToolResult(failed.clone()),
-            StreamPart::File(picture.clone()),
-            StreamPart::ReasoningFile(picture.clone()),
-            StreamPart::Source(Source::Url {
+            StreamPart::ToolCall(Box::new(ToolCall {
+                metadata: metadata(),
+                ..ToolCall::new("c", "t", "{}")
+            })),
+            StreamPart::ToolCall(Box::new(ToolCall { metadata: metadata(), ..ToolCall::new("d", "t", "{") })),
+            StreamPart::ToolResult(Box::new(result.clone())),
+            StreamPart::ToolResult(Box::new(failed.clone())),
+            StreamPart::File(Box::new(picture.clone())),
+            StreamPart::ReasoningFile(Box::new(picture.clone())),
+            StreamPart::Source(Box::new(Source::Url {
                 id: "s".into(),
                 url: "https://example.com".to_owned(),
                 title: None,
                 metadata: metadata(),
-            }),
-            StreamPart::Source(Source::Document {
+            })),
+            StreamPart::Source(Box::new(Source::Document {
                 id: "s".into(),
                 media_type: "a/b".to_owned(),
                 title: "T".to_owned(),
                 filename: None,
                 metadata: metadata(),
-            }),
+            })),
             StreamPart::Custom(CustomPart {
                 kind: "acme.x".to_owned(),
                 options: ProviderOptions::default(),

@@ -25,9 +25,9 @@ fn blank_text_reasoning_and_sources_are_no_answer() {
         text(""),
         text(" \n\t\u{a0}\u{3000}"),
         reasoning.clone(),
-        vec![StreamPart::Source(source.clone())],
-        vec![StreamPart::ReasoningFile(file())],
-        [text(" "), reasoning, vec![StreamPart::Source(source)]].concat(),
+        vec![StreamPart::Source(Box::new(source.clone()))],
+        vec![StreamPart::ReasoningFile(Box::new(file()))],
+        [text(" "), reasoning, vec![StreamPart::Source(Box::new(source))]].concat(),
     ];
     for parts in empty {
         let assembled = whole(&parts);
@@ -45,9 +45,9 @@ fn everything_else_is_an_answer() {
         text("."),
         text("\u{200b}"),
         vec![call("c", "{}")],
-        vec![StreamPart::File(file())],
+        vec![StreamPart::File(Box::new(file()))],
         vec![StreamPart::Custom(custom)],
-        vec![StreamPart::ToolResult(result)],
+        vec![StreamPart::ToolResult(Box::new(result))],
         vec![StreamPart::ToolApprovalRequest(asked)],
     ];
     for parts in full {

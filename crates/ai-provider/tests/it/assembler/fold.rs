@@ -68,7 +68,7 @@ fn the_call_itself_decides_not_its_streamed_input() {
         input_start("c"),
         input_delta("c", r#"{ "n": 1 }"#),
         input_end("c"),
-        StreamPart::ToolCall(authoritative.clone()),
+        StreamPart::ToolCall(Box::new(authoritative.clone())),
     ]);
     assert_eq!(assembled.message.parts, [AssistantPart::ToolCall(authoritative)]);
     assert!(assembled.incomplete_calls.is_empty());
@@ -79,9 +79,9 @@ fn the_call_itself_decides_not_its_streamed_input() {
 fn whole_parts_are_kept_as_they_are() {
     let met = check(200, (file(), source(), custom()), |(file, source, custom), met| {
         let assembled = whole(&[
-            StreamPart::File(file.clone()),
-            StreamPart::Source(source.clone()),
-            StreamPart::ReasoningFile(file.clone()),
+            StreamPart::File(Box::new(file.clone())),
+            StreamPart::Source(Box::new(source.clone())),
+            StreamPart::ReasoningFile(Box::new(file.clone())),
             StreamPart::Custom(custom.clone()),
         ]);
         if file.metadata.is_some() && custom.metadata.is_some() {
@@ -111,12 +111,12 @@ fn of_the_results_of_a_call_the_final_one_is_kept() {
     };
     let assembled = whole(&[
         call("c", "{}"),
-        StreamPart::ToolResult(result("1 %", true)),
-        StreamPart::ToolResult(result("50 %", true)),
-        StreamPart::ToolResult(result("done", false)),
+        StreamPart::ToolResult(Box::new(result("1 %", true))),
+        StreamPart::ToolResult(Box::new(result("50 %", true))),
+        StreamPart::ToolResult(Box::new(result("done", false))),
     ]);
     assert_eq!(assembled.message.parts[1..], [AssistantPart::ToolResult(result("done", false))]);
-    let cut = whole(&[call("c", "{}"), StreamPart::ToolResult(result("1 %", true))]);
+    let cut = whole(&[call("c", "{}"), StreamPart::ToolResult(Box::new(result("1 %", true)))]);
     assert_eq!(cut.message.parts.len(), 1);
 }
 
@@ -129,7 +129,7 @@ fn what_is_not_content_stands_beside_the_message() {
         let assembled = whole(&[
             StreamPart::StreamStart { warnings: warnings.clone() },
             StreamPart::Raw { raw_value: json!({ "frame": 1 }) },
-            StreamPart::Finish(finish),
+            StreamPart::Finish(Box::new(finish)),
         ]);
         prop_assert!(assembled.message.parts.is_empty() && !assembled.incomplete);
         prop_assert_eq!(assembled.warnings, warnings);
@@ -144,8 +144,8 @@ fn what_is_not_content_stands_beside_the_message() {
 fn later_response_metadata_completes_the_earlier() {
     let met = check(300, (response(), response()), |(first, second), met| {
         let assembled = whole(&[
-            StreamPart::ResponseMetadata(first.clone()),
-            StreamPart::ResponseMetadata(second.clone()),
+            StreamPart::ResponseMetadata(Box::new(first.clone())),
+            StreamPart::ResponseMetadata(Box::new(second.clone())),
         ]);
         if first.id.is_some() && second.id.is_none() {
             met.note("known, then absent");

@@ -60,7 +60,7 @@ fn one_part_more_than_the_limit_is_too_many() {
         StreamPart::reasoning_start("0"),
         input_start("c"),
         call("d", "{}"),
-        StreamPart::File(FilePart::new("image", FileData::Url { url: "u".into() })),
+        StreamPart::File(Box::new(FilePart::new("image", FileData::Url { url: "u".into() }))),
     ];
     for (at, part) in starts.iter().enumerate() {
         let parts: Vec<_> = (0..at).map(|n| call(&n.to_string(), "{}")).chain([part.clone()]).collect();
@@ -102,7 +102,7 @@ fn everything_that_is_held_counts() {
         ("id of a block", vec![StreamPart::text_start(long())]),
         ("id of a call", vec![call(&long(), "{}")]),
         ("name of a tool", vec![named]),
-        ("name in a call", vec![StreamPart::ToolCall(ToolCall::new("c", long(), "{}"))]),
+        ("name in a call", vec![StreamPart::ToolCall(Box::new(ToolCall::new("c", long(), "{}")))]),
         ("whole call", vec![call("c", &long())]),
         ("call longer than its stream", vec![input_start("c"), input_end("c"), call("c", &long())]),
         ("metadata of a start", vec![StreamPart::TextStart { id: "0".into(), metadata: metadata(SIZE) }]),
@@ -115,17 +115,20 @@ fn everything_that_is_held_counts() {
                 StreamPart::TextEnd { id: "0".into(), metadata: metadata(SIZE) },
             ],
         ),
-        ("metadata of a call", vec![StreamPart::ToolCall(with_metadata)]),
-        ("result", vec![StreamPart::ToolResult(result)]),
-        ("source", vec![StreamPart::Source(source)]),
+        ("metadata of a call", vec![StreamPart::ToolCall(Box::new(with_metadata))]),
+        ("result", vec![StreamPart::ToolResult(Box::new(result))]),
+        ("source", vec![StreamPart::Source(Box::new(source))]),
         ("custom", vec![StreamPart::Custom(custom)]),
         ("approval", vec![StreamPart::ToolApprovalRequest(ask)]),
-        ("file", vec![StreamPart::File(file(FileData::bytes(vec![0; SIZE])))]),
-        ("file as text", vec![StreamPart::File(file(FileData::Text { text: long() }))]),
-        ("file elsewhere", vec![StreamPart::File(file(FileData::Url { url: long() }))]),
-        ("name of a file", vec![StreamPart::File(named_file)]),
-        ("type of a file", vec![StreamPart::File(typed_file)]),
-        ("file of reasoning", vec![StreamPart::ReasoningFile(file(FileData::bytes(vec![0; SIZE])))]),
+        ("file", vec![StreamPart::File(Box::new(file(FileData::bytes(vec![0; SIZE]))))]),
+        ("file as text", vec![StreamPart::File(Box::new(file(FileData::Text { text: long() })))]),
+        ("file elsewhere", vec![StreamPart::File(Box::new(file(FileData::Url { url: long() })))]),
+        ("name of a file", vec![StreamPart::File(Box::new(named_file))]),
+        ("type of a file", vec![StreamPart::File(Box::new(typed_file))]),
+        (
+            "file of reasoning",
+            vec![StreamPart::ReasoningFile(Box::new(file(FileData::bytes(vec![0; SIZE]))))],
+        ),
     ];
     for (what, parts) in cases {
         let weight = weight(&parts);
@@ -143,7 +146,7 @@ fn what_is_not_held_does_not_count() {
         ToolResult { preliminary: true, ..ToolResult::new("c", "tool", ToolOutput::Text(long.clone())) };
     let passing = [
         StreamPart::Raw { raw_value: json!(long) },
-        StreamPart::ToolResult(preliminary),
+        StreamPart::ToolResult(Box::new(preliminary)),
         finish(UnifiedFinish::Stop),
     ];
     assert_eq!(weight(&passing), 0);

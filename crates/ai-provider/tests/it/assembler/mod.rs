@@ -45,5 +45,5 @@ fn input_end(id: &str) -> StreamPart {
 }
 
 fn call(id: &str, input: &str) -> StreamPart {
-    StreamPart::ToolCall(ToolCall::new(id, "tool", input))
+    StreamPart::ToolCall(Box::new(ToolCall::new(id, "tool", input)))
 }

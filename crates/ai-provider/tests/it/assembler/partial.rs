@@ -129,15 +129,15 @@ fn a_generation_keeps_all_that_was_assembled() {
     let response = ResponseMetadata { model: Some("big".into()), ..ResponseMetadata::default() };
     let assembled = whole(&[
         StreamPart::StreamStart { warnings: vec![Warning::other("w")] },
-        StreamPart::ResponseMetadata(response.clone()),
+        StreamPart::ResponseMetadata(Box::new(response.clone())),
         call("a", "{}"),
         input_start("c"),
         input_delta("c", "{\"cut"),
-        StreamPart::Finish(Finish {
+        StreamPart::Finish(Box::new(Finish {
             reason: reason.clone(),
             usage: usage.clone(),
             metadata: metadata.clone(),
-        }),
+        })),
     ]);
     let generation = assembled.clone().into_generation().unwrap();
     assert_eq!(generation.message, assembled.message);

@@ -11,11 +11,11 @@ fn refused<T: DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
 fn what_is_absent_is_not_written() {
     let written = |value: &StreamPart| serde_json::to_value(value).unwrap();
     assert_eq!(
-        written(&StreamPart::ToolCall(ToolCall::new("c", "t", "{}"))),
+        written(&StreamPart::ToolCall(Box::new(ToolCall::new("c", "t", "{}")))),
         json!({ "type": "tool-call", "toolCallId": "c", "toolName": "t", "input": "{}" })
     );
     assert_eq!(
-        written(&StreamPart::ToolResult(ToolResult::new("c", "t", ToolOutput::Json(Value::Null)))),
+        written(&StreamPart::ToolResult(Box::new(ToolResult::new("c", "t", ToolOutput::Json(Value::Null))))),
         json!({
             "type": "tool-result", "toolCallId": "c", "toolName": "t",
             "output": { "type": "json", "value": null },
@@ -26,16 +26,16 @@ fn what_is_absent_is_not_written() {
         json!({ "type": "text-delta", "id": "0", "delta": "" })
     );
     assert_eq!(
-        written(&StreamPart::ResponseMetadata(ResponseMetadata::default())),
+        written(&StreamPart::ResponseMetadata(Box::default())),
         json!({ "type": "response-metadata" })
     );
     assert_eq!(
-        written(&StreamPart::File(FilePart::new("image", FileData::Url { url: "u".into() }))),
+        written(&StreamPart::File(Box::new(FilePart::new("image", FileData::Url { url: "u".into() })))),
         json!({ "type": "file", "mediaType": "image", "data": { "type": "url", "url": "u" } })
     );
     let finish = Finish { reason: UnifiedFinish::Stop.into(), usage: Usage::default(), metadata: None };
     assert_eq!(
-        written(&StreamPart::Finish(finish)),
+        written(&StreamPart::Finish(Box::new(finish))),
         json!({
             "type": "finish", "finishReason": { "unified": "stop" }, "usage": { "input": {}, "output": {} },
         })

@@ -54,10 +54,10 @@ fn single() -> impl Strategy<Value = StreamPart> {
     let source = Source::Url { id: "s".into(), url: "https://a.example".into(), title: None, metadata: None };
     let custom = CustomPart { kind: "x.y".into(), options: Default::default(), metadata: None };
     proptest::sample::select(vec![
-        StreamPart::File(file.clone()),
-        StreamPart::ReasoningFile(file),
-        StreamPart::ToolResult(result),
-        StreamPart::Source(source),
+        StreamPart::File(Box::new(file.clone())),
+        StreamPart::ReasoningFile(Box::new(file)),
+        StreamPart::ToolResult(Box::new(result)),
+        StreamPart::Source(Box::new(source)),
         StreamPart::Custom(custom),
     ])
 }
@@ -90,19 +90,20 @@ fn expand(at: usize, block: &Block) -> (Vec<StreamPart>, AssistantPart) {
             let deltas_of = deltas
                 .iter()
                 .map(|delta| StreamPart::ToolInputDelta { id: id.clone(), delta: delta.clone() });
-            let end = [StreamPart::ToolInputEnd { id: id.clone() }, StreamPart::ToolCall(call.clone())];
+            let end =
+                [StreamPart::ToolInputEnd { id: id.clone() }, StreamPart::ToolCall(Box::new(call.clone()))];
             ([start].into_iter().chain(deltas_of).chain(end).collect(), AssistantPart::ToolCall(call))
         }
         Block::WholeCall(input) => {
             let call = ToolCall::new(id, "tool", input.clone());
-            (vec![StreamPart::ToolCall(call.clone())], AssistantPart::ToolCall(call))
+            (vec![StreamPart::ToolCall(Box::new(call.clone()))], AssistantPart::ToolCall(call))
         }
         Block::Single(part) => {
             let kept = match part.clone() {
-                StreamPart::File(file) => AssistantPart::File(file),
-                StreamPart::ReasoningFile(file) => AssistantPart::ReasoningFile(file),
-                StreamPart::ToolResult(result) => AssistantPart::ToolResult(result),
-                StreamPart::Source(source) => AssistantPart::Source(source),
+                StreamPart::File(file) => AssistantPart::File(*file),
+                StreamPart::ReasoningFile(file) => AssistantPart::ReasoningFile(*file),
+                StreamPart::ToolResult(result) => AssistantPart::ToolResult(*result),
+                StreamPart::Source(source) => AssistantPart::Source(*source),
                 StreamPart::Custom(custom) => AssistantPart::Custom(custom),
                 other => panic!("{other:?} is not complete at once"),
             };

@@ -56,9 +56,9 @@ pub(crate) fn check<S: Strategy>(
 
 /// A finish with nothing but a reason.
 pub(crate) fn finish(unified: UnifiedFinish) -> StreamPart {
-    StreamPart::Finish(Finish {
+    StreamPart::Finish(Box::new(Finish {
         reason: FinishReason::from(unified),
         usage: Usage::default(),
         metadata: None,
-    })
+    }))
 }

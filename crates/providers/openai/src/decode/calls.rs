@@ -95,8 +95,7 @@ impl Calls {
     fn find(&self, fragment: &Fragment<'_>) -> Result<Option<usize>, ModelError> {
         let same_id = |call: &Call| !fragment.id.is_empty() && call.id.as_deref() == Some(&*fragment.id);
         let same_index = |call: &Call| fragment.index.is_some() && call.index == fragment.index;
-        let by_id = self.calls.iter().rposition(|call| same_id(call) && same_index(call));
-        let by_id = by_id.or_else(|| self.calls.iter().rposition(same_id));
+        let by_id = self.calls.iter().rposition(same_id);
         let by_index = self.calls.iter().rposition(same_index);
         let only = (self.calls.len() == 1).then_some(0);
         let goes_on = |at: &usize| self.calls.get(*at).is_some_and(|call| !call.is_followed_by(fragment));
@@ -160,7 +159,7 @@ impl Calls {
                 );
                 Box::new(ProviderMetadata::minted(origin.clone(), values))
             });
-            out.push(StreamPart::ToolCall(done));
+            out.push(StreamPart::ToolCall(Box::new(done)));
         }
     }
 

@@ -150,7 +150,12 @@ impl ChatDecoder {
         }
         self.described = true;
         let asked_model = Some(self.origin.target.model.clone());
-        out.push(StreamPart::ResponseMetadata(ResponseMetadata { id, timestamp, asked_model, model }));
+        out.push(StreamPart::ResponseMetadata(Box::new(ResponseMetadata {
+            id,
+            timestamp,
+            asked_model,
+            model,
+        })));
     }
 
     /// Keeps the usage of a frame; says whether it has some.
@@ -253,7 +258,7 @@ impl ChatDecoder {
             Some(media_type) if !media_type.is_empty() => media_type.to_owned(),
             _ => "image".to_owned(),
         };
-        out.push(StreamPart::File(FilePart::new(media_type, FileData::Url { url })));
+        out.push(StreamPart::File(Box::new(FilePart::new(media_type, FileData::Url { url }))));
     }
 
     /// The reason came, in a frame that was read whole.
@@ -300,7 +305,7 @@ impl ChatDecoder {
             values = values.with(namespace, "refusal", true.into());
         }
         let metadata = (!values.is_empty()).then(|| Box::new(ProviderMetadata { origin: None, values }));
-        out.push(StreamPart::Finish(Finish { reason, usage, metadata }));
+        out.push(StreamPart::Finish(Box::new(Finish { reason, usage, metadata })));
     }
 
     /// What it means that no reason came. What there is of the calls is shown, and never becomes one.

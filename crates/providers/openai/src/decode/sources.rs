@@ -103,7 +103,12 @@ impl Sources {
         let url = url.into_owned();
         self.seen.insert(url.clone());
         let title = title.take_text().map(|title| title.into_owned());
-        out.push(StreamPart::Source(Source::Url { id: ids.id("source", nth), url, title, metadata: None }));
+        out.push(StreamPart::Source(Box::new(Source::Url {
+            id: ids.id("source", nth),
+            url,
+            title,
+            metadata: None,
+        })));
         Ok(())
     }
 }

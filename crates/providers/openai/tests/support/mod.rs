@@ -130,7 +130,7 @@ pub fn calls(parts: &[StreamPart]) -> Vec<(String, String, String)> {
 /// The finish, which must be there.
 pub fn finish(parts: &[StreamPart]) -> ai_provider::Finish {
     match parts.last() {
-        Some(StreamPart::Finish(finish)) => finish.clone(),
+        Some(StreamPart::Finish(finish)) => (**finish).clone(),
         other => panic!("the last part is {other:?}"),
     }
 }

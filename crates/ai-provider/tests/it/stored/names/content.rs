@@ -175,7 +175,7 @@ fn names_of_stream_parts() {
             json!({ "type": "stream-start", "warnings": [{ "type": "other", "message": "w" }] }),
         ),
         (
-            StreamPart::ResponseMetadata(response),
+            StreamPart::ResponseMetadata(Box::new(response)),
             json!({
                 "type": "response-metadata", "id": "resp_1", "timestamp": 1_700_000_000_u64,
                 "askedModel": "big", "modelId": "big-2025",
@@ -208,21 +208,21 @@ fn names_of_stream_parts() {
             json!({ "type": "tool-input-delta", "id": "b1", "delta": "{" }),
         ),
         (StreamPart::ToolInputEnd { id: id() }, json!({ "type": "tool-input-end", "id": "b1" })),
-        (StreamPart::ToolCall(call()), call_json()),
+        (StreamPart::ToolCall(Box::new(call())), call_json()),
         (
-            StreamPart::ToolResult(result(ToolOutput::ErrorText("no".into()))),
+            StreamPart::ToolResult(Box::new(result(ToolOutput::ErrorText("no".into())))),
             result_json(json!({ "type": "error-text", "value": "no" })),
         ),
         (
             StreamPart::ToolApprovalRequest(approval()),
             json!({ "type": "tool-approval-request", "approvalId": "ask_1", "toolCallId": "call_1" }),
         ),
-        (StreamPart::Source(source), source_json),
-        (StreamPart::File(file()), file_json("file")),
-        (StreamPart::ReasoningFile(file()), file_json("reasoning-file")),
+        (StreamPart::Source(Box::new(source)), source_json),
+        (StreamPart::File(Box::new(file())), file_json("file")),
+        (StreamPart::ReasoningFile(Box::new(file())), file_json("reasoning-file")),
         (StreamPart::Custom(custom()), custom_json()),
         (
-            StreamPart::Finish(finish),
+            StreamPart::Finish(Box::new(finish)),
             json!({
                 "type": "finish", "finishReason": { "unified": "tool-calls", "raw": "tool_use" },
                 "usage": { "input": {}, "output": {} }, "providerMetadata": attached_json(),

@@ -172,8 +172,9 @@ pub(crate) fn message() -> BoxedStrategy<Message> {
 }
 
 pub(crate) fn part() -> BoxedStrategy<StreamPart> {
-    let finish = (finish_reason(), usage(), metadata())
-        .prop_map(|(reason, usage, metadata)| StreamPart::Finish(Finish { reason, usage, metadata }));
+    let finish = (finish_reason(), usage(), metadata()).prop_map(|(reason, usage, metadata)| {
+        StreamPart::Finish(Box::new(Finish { reason, usage, metadata }))
+    });
     let text_block = prop_oneof![
         (id(), metadata()).prop_map(|(id, metadata)| StreamPart::TextStart { id, metadata }),
         (id(), text(), metadata()).prop_map(|(id, delta, metadata)| StreamPart::TextDelta {
@@ -210,13 +211,13 @@ pub(crate) fn part() -> BoxedStrategy<StreamPart> {
         3 => reasoning_block,
         3 => input_block,
         1 => vec(warning(), 0..3).prop_map(|warnings| StreamPart::StreamStart { warnings }),
-        1 => response().prop_map(StreamPart::ResponseMetadata),
-        1 => call().prop_map(StreamPart::ToolCall),
-        1 => result().prop_map(StreamPart::ToolResult),
+        1 => response().prop_map(|part| StreamPart::ResponseMetadata(Box::new(part))),
+        1 => call().prop_map(|part| StreamPart::ToolCall(Box::new(part))),
+        1 => result().prop_map(|part| StreamPart::ToolResult(Box::new(part))),
         1 => approval().prop_map(StreamPart::ToolApprovalRequest),
-        1 => source().prop_map(StreamPart::Source),
-        1 => file().prop_map(StreamPart::File),
-        1 => file().prop_map(StreamPart::ReasoningFile),
+        1 => source().prop_map(|part| StreamPart::Source(Box::new(part))),
+        1 => file().prop_map(|part| StreamPart::File(Box::new(part))),
+        1 => file().prop_map(|part| StreamPart::ReasoningFile(Box::new(part))),
         1 => custom().prop_map(StreamPart::Custom),
         1 => finish,
         1 => json().prop_map(|raw_value| StreamPart::Raw { raw_value }),
