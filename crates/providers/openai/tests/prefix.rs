@@ -14,7 +14,6 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ai_openai::Dialect;
 use ai_provider::{
     AssistantMessage, AssistantPart, CallContext, FileData, FilePart, FunctionTool, Message, ReasoningPart,
     Request, TextPart, ToolCall, ToolContent, ToolDefinition, ToolOutput, ToolResult,
@@ -195,34 +194,31 @@ fn whatever_happened_to_a_history_it_is_sent_valid() {
             Ok(())
         })
         .unwrap();
-    assert!(broken.get() > 1_280, "{broken:?} of 2560 had to be mended");
+    assert!(broken.get() > 1_000, "{broken:?} of 2560 had to be mended");
 }
 
 /// [OA-73]
 #[test]
 fn a_longer_history_begins_with_the_bytes_of_a_shorter_one() {
     let openai = dialect("openai");
-    let both = Cell::new(0);
+    let with_calls = Cell::new(0);
     let cases = (prop::collection::vec(turn(), 1..6), prop::collection::vec(turn(), 1..4));
     TestRunner::new(Config { failure_persistence: None, ..Config::default() })
         .run(&cases, |(begin, more)| {
             // A step ends where every call is answered: results never come later than that.
-            let begin = answered(&begin);
+            let begin = [vec![Turn::User("Hi".into())], answered(&begin)].concat();
             let all = [begin.clone(), vec![Turn::User("next".into())], answered(&more)].concat();
-            let bytes = |turns: &[Turn], dialect: &Dialect| {
-                encoded(dialect, "m", &Request::new(turns.iter().map(message))).ok().map(|(body, _)| body)
-            };
-            let (Some(short), Some(long)) = (bytes(&begin, &openai), bytes(&all, &openai)) else {
-                return Ok(());
-            };
-            both.set(both.get() + 1);
+            let bytes =
+                |turns: &[Turn]| encoded(&openai, "m", &Request::new(turns.iter().map(message))).unwrap().0;
+            let (short, long) = (bytes(&begin), bytes(&all));
+            with_calls.set(with_calls.get() + u32::from(short.contains("tool_calls")));
             let ((head, history), (next_head, next_history)) = (split(&short), split(&long));
             prop_assert_eq!(head, next_head);
             prop_assert!(next_history.starts_with(history), "{}\n{}", history, next_history);
             Ok(())
         })
         .unwrap();
-    assert!(both.get() > 128, "{both:?} of 256 could be sent");
+    assert!(with_calls.get() > 50, "{with_calls:?} of 256 hold calls");
 }
 
 /// The turns with a result for each call right behind it, and no others.
