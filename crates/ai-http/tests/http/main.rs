@@ -13,6 +13,7 @@ mod bodies;
 mod calls;
 mod errors;
 mod loopback;
+mod recordings;
 mod secrets;
 mod stream;
 mod timers;
