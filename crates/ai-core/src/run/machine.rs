@@ -6,30 +6,16 @@ use ai_provider::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::config::RunConfig;
 use super::input::{Answer, Input, Interruption, OutOfOrder, ToolFacts, Verdict};
+use super::next::Next;
 use super::outcome::{BudgetKind, Outcome, TerminalRecord};
-use super::record::{FailedStep, PendingApproval, StepRecord, ToolStatus};
+use super::record::{FailedStep, PendingApproval, StepRecord, ToolStatus, VerdictRecord};
+use super::snapshot::RunSnapshot;
 use super::step::{CallState, INTERRUPTED, OpenStep, denied, finish_error};
 
 /// The version of the stored form. Raised when an older program could not read it.
 const SCHEMA: u32 = 1;
-
-/// The limits of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct RunConfig {
-    /// The most steps; at least 1. Default 20: enough for real work, and an end to a model that only calls.
-    pub step_cap: u32,
-    /// How often a failed step may be tried again in the whole run. Default 1.
-    pub step_retries: u32,
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self { step_cap: 20, step_retries: 1 }
-    }
-}
 
 /// A run of the model and its tools: history, steps and what comes next.
 ///
@@ -54,15 +40,6 @@ pub struct Run {
     verdicts: Vec<VerdictRecord>,
     usage: Usage,
     phase: Phase,
-}
-
-/// A verdict with the step at whose end it was spoken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VerdictRecord {
-    /// The step.
-    pub step: u32,
-    /// The verdict.
-    pub verdict: Verdict,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,43 +68,6 @@ impl Phase {
             Self::Done(_) => "Done",
         }
     }
-}
-
-/// What the driver shall do.
-#[derive(Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Next<'a> {
-    /// Prepare this step; answer with [`Input::Prepared`].
-    Prepare {
-        /// Counts from 1.
-        step: u32,
-    },
-    /// Call the model with [`Run::messages`]; answer with [`Input::Answered`] or [`Input::ModelFailed`].
-    CallModel,
-    /// Look at calls with wrong input; answer with [`Input::Repaired`].
-    Repair {
-        /// The calls.
-        calls: Vec<&'a ToolCall>,
-    },
-    /// Ask the policies; answer with [`Input::Decided`].
-    DecideApproval {
-        /// The calls.
-        calls: Vec<&'a ToolCall>,
-    },
-    /// Run these; answer each with [`Input::ToolFinished`], in any order.
-    CallTools {
-        /// The calls.
-        calls: Vec<&'a ToolCall>,
-    },
-    /// Ask the stop conditions; answer with [`Input::Verdicts`].
-    CheckStop,
-    /// A person must decide; answer each with [`Input::Answer`]. The run may be stored meanwhile.
-    AwaitApproval {
-        /// The calls.
-        pending: Vec<PendingApproval>,
-    },
-    /// Nothing.
-    Done(&'a Outcome),
 }
 
 impl Run {
@@ -234,7 +174,7 @@ impl Run {
 
     /// The run as it stands, for storage.
     pub fn snapshot(&self) -> RunSnapshot {
-        RunSnapshot(Arc::new(self.clone()))
+        RunSnapshot::new(self.clone())
     }
 
     /// Takes what came of [`next`](Self::next).
@@ -514,24 +454,4 @@ fn known_schema<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32
 
 fn said(partial: AssistantMessage) -> Option<Box<AssistantMessage>> {
     (!partial.parts.is_empty()).then(|| Box::new(partial))
-}
-
-/// A run as it stood at the end of a step. Shares its messages with the run; written out only when it is
-/// serialised.
-///
-/// It is the server's own data: never take one from a client.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RunSnapshot(Arc<Run>);
-
-impl RunSnapshot {
-    /// The run.
-    pub fn run(&self) -> &Run {
-        &self.0
-    }
-
-    /// The run, to go on with it.
-    pub fn into_run(self) -> Run {
-        Arc::unwrap_or_clone(self.0)
-    }
 }

@@ -4,13 +4,21 @@
 //! of it. There is no closure, no clock and no future in it, so it can be stored after any input and go on in
 //! another process. The driver is [`ToolLoop`](crate::ToolLoop).
 
+mod config;
 mod input;
 mod machine;
+mod next;
 mod outcome;
 mod record;
+mod snapshot;
 mod step;
 
+pub use config::RunConfig;
 pub use input::{Answer, ApprovalVerdict, Input, Interruption, OutOfOrder, Prepared, ToolFacts, Verdict};
-pub use machine::{Next, Run, RunConfig, RunSnapshot, VerdictRecord};
+pub use machine::Run;
+pub use next::Next;
 pub use outcome::{BudgetKind, Outcome, TerminalRecord};
-pub use record::{DeliveryUnknown, FailedStep, PendingApproval, StepRecord, ToolRecord, ToolStatus};
+pub use record::{
+    DeliveryUnknown, FailedStep, PendingApproval, StepRecord, ToolRecord, ToolStatus, VerdictRecord,
+};
+pub use snapshot::RunSnapshot;

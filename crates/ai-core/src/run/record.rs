@@ -6,6 +6,7 @@ use ai_provider::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::input::Verdict;
 use super::outcome::TerminalRecord;
 
 /// One step of a run: a model call and what came of the tools it called.
@@ -117,4 +118,13 @@ pub struct PendingApproval {
     pub approval_id: Id,
     /// The call.
     pub call: ToolCall,
+}
+
+/// A verdict with the step at whose end it was spoken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictRecord {
+    /// The step.
+    pub step: u32,
+    /// The verdict.
+    pub verdict: Verdict,
 }

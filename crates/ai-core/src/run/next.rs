@@ -1,0 +1,41 @@
+use ai_provider::ToolCall;
+
+use super::outcome::Outcome;
+use super::record::PendingApproval;
+
+/// What the driver shall do.
+#[derive(Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Next<'a> {
+    /// Prepare this step; answer with [`Input::Prepared`].
+    Prepare {
+        /// Counts from 1.
+        step: u32,
+    },
+    /// Call the model with [`Run::messages`]; answer with [`Input::Answered`] or [`Input::ModelFailed`].
+    CallModel,
+    /// Look at calls with wrong input; answer with [`Input::Repaired`].
+    Repair {
+        /// The calls.
+        calls: Vec<&'a ToolCall>,
+    },
+    /// Ask the policies; answer with [`Input::Decided`].
+    DecideApproval {
+        /// The calls.
+        calls: Vec<&'a ToolCall>,
+    },
+    /// Run these; answer each with [`Input::ToolFinished`], in any order.
+    CallTools {
+        /// The calls.
+        calls: Vec<&'a ToolCall>,
+    },
+    /// Ask the stop conditions; answer with [`Input::Verdicts`].
+    CheckStop,
+    /// A person must decide; answer each with [`Input::Answer`]. The run may be stored meanwhile.
+    AwaitApproval {
+        /// The calls.
+        pending: Vec<PendingApproval>,
+    },
+    /// Nothing.
+    Done(&'a Outcome),
+}
