@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use ai_provider::{
-    AssistantMessage, ErrorClass, ErrorRecord, FinishReason, Message, ModelError, ToolCall, UnifiedFinish,
-    Usage,
+    AssistantMessage, ErrorClass, ErrorRecord, FinishReason, Message, ModelError, UnifiedFinish, Usage,
 };
 use serde::{Deserialize, Serialize};
 
