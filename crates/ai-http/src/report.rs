@@ -1,3 +1,4 @@
+use std::fmt;
 use std::time::SystemTime;
 
 use ai_provider::{ErrorClass, ModelError};
@@ -9,9 +10,12 @@ use crate::redact::{Secrets, rebuild, redact_url};
 use crate::transport::HttpResponse;
 
 /// What every error of a call carries besides its own message, and what it must not carry.
-#[derive(Debug)]
+///
+/// URLs are kept as they are and read only when something is to be said: most calls do not fail.
 pub(crate) struct Report {
-    url: String,
+    asked: String,
+    /// Who answered, where that is known.
+    answered: Option<String>,
     request_id: Option<String>,
     secrets: Secrets,
     has_key: bool,
@@ -20,9 +24,9 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(call: &HttpCall, mut secrets: Secrets) -> Self {
         secrets.add_headers(&call.headers);
-        secrets.add_url(&call.url);
         Self {
-            url: secrets.mask(&redact_url(&call.url)).into_owned(),
+            asked: call.url.clone(),
+            answered: None,
             request_id: None,
             has_key: call.headers.values().any(http::HeaderValue::is_sensitive),
             secrets,
@@ -32,14 +36,24 @@ impl Report {
     /// Notes who answered.
     pub(crate) fn answered(&mut self, response: &HttpResponse) {
         self.request_id = request_id(&response.headers);
-        if !response.url.is_empty() {
-            self.secrets.add_url(&response.url);
-            self.url = self.secrets.mask(&redact_url(&response.url)).into_owned();
+        if !response.url.is_empty() && response.url != self.asked {
+            self.answered = Some(response.url.clone());
         }
     }
 
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    /// All that is secret about the call, what stands in its URLs included.
+    fn secrets(&self) -> Secrets {
+        let mut secrets = self.secrets.clone();
+        for url in [Some(&self.asked), self.answered.as_ref()].into_iter().flatten() {
+            secrets.add_url(url);
+        }
+        secrets
+    }
+
+    /// The URL that was asked, or that answered, without secrets.
+    pub(crate) fn url(&self) -> String {
+        let url = self.answered.as_ref().unwrap_or(&self.asked);
+        self.secrets().mask(&redact_url(url)).into_owned()
     }
 
     pub(crate) fn request_id(&self) -> Option<&str> {
@@ -48,12 +62,12 @@ impl Report {
 
     /// Completes an error.
     pub(crate) fn complete(&self, error: ModelError) -> ModelError {
-        let url = error.url().map_or_else(|| self.url.clone(), redact_url);
+        let url = error.url().map_or_else(|| self.url(), redact_url);
         let mut error = error.with_url(url);
         if let (None, Some(id)) = (error.request_id(), &self.request_id) {
             error = error.with_request_id(id);
         }
-        self.secrets.mask_error(error)
+        self.secrets().mask_error(error)
     }
 
     /// Completes the error that a response of this kind is.
@@ -75,6 +89,12 @@ impl Report {
             error = rebuild(&error, ErrorClass::Auth, message, str::to_owned);
         }
         self.complete(error)
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report").field("url", &self.url()).finish_non_exhaustive()
     }
 }
 
