@@ -106,7 +106,8 @@ impl fmt::Display for Error {
             }
             Kind::DuplicateProvider(name) => write!(f, "a provider `{name}` is registered already"),
             Kind::ToolName(name) => {
-                write!(f, "`{name}` cannot be the name of a tool: use 1 to 64 letters, digits, `_` and `-`")
+                let name: String = name.chars().take(80).collect();
+                write!(f, "{name:?} cannot be the name of a tool: use 1 to 64 letters, digits, `_` and `-`")
             }
             Kind::DuplicateTool(name) => write!(f, "there are two tools with the name `{name}`"),
             Kind::Model(error) => write!(f, "{error}"),

@@ -42,6 +42,8 @@ pub enum Input {
     ToolFinished(Box<ToolRecord>),
     /// The stop conditions have spoken.
     Verdicts(Vec<Verdict>),
+    /// The run cannot go on, at any point: what drives it met something it cannot deal with.
+    Broken(ErrorRecord),
     /// The run is cut from outside, at any point. A cancel is taken even when the run is done and has not
     /// failed: until its end is handed out, the caller's word counts.
     Interrupted {
@@ -63,6 +65,7 @@ impl Input {
             Self::Answer { .. } => "Answer",
             Self::ToolFinished(_) => "ToolFinished",
             Self::Verdicts(_) => "Verdicts",
+            Self::Broken(_) => "Broken",
             Self::Interrupted { .. } => "Interrupted",
         }
     }

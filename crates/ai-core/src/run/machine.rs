@@ -9,6 +9,7 @@ use super::config::RunConfig;
 use super::input::{Answer, Input, Interruption, OutOfOrder, ToolFacts, Verdict};
 use super::next::Next;
 use super::outcome::{BudgetKind, Outcome, TerminalRecord};
+use super::phase::Phase;
 use super::record::{FailedStep, PendingApproval, StepRecord, ToolStatus, VerdictRecord};
 use super::snapshot::RunSnapshot;
 use super::step::{CallState, INTERRUPTED, OpenStep, denied, finish_error};
@@ -38,35 +39,8 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     verdicts: Vec<VerdictRecord>,
     usage: Usage,
+    #[serde(deserialize_with = "Phase::sound")]
     phase: Phase,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "at", content = "with", rename_all = "kebab-case")]
-enum Phase {
-    Prepare,
-    Model { tools: Vec<ToolFacts>, repair: bool },
-    Repair(OpenStep),
-    Decide(OpenStep),
-    Tools(OpenStep),
-    AwaitApproval(OpenStep),
-    CheckStop,
-    Done(Outcome),
-}
-
-impl Phase {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Prepare => "Prepare",
-            Self::Model { .. } => "CallModel",
-            Self::Repair(_) => "Repair",
-            Self::Decide(_) => "DecideApproval",
-            Self::Tools(_) => "CallTools",
-            Self::AwaitApproval(_) => "AwaitApproval",
-            Self::CheckStop => "CheckStop",
-            Self::Done(_) => "Done",
-        }
-    }
 }
 
 impl Run {
@@ -251,8 +225,20 @@ impl Run {
                 }
                 self.phase = Phase::Done(Outcome::Cancelled { partial: None });
             }
-            (phase @ Phase::Done(_), Input::Interrupted { .. }) => return self.refuse(phase, name, None),
-            (phase, Input::Interrupted { by, partial }) => self.interrupted(phase, by, partial),
+            (phase @ Phase::Done(_), Input::Interrupted { .. } | Input::Broken(_)) => {
+                return self.refuse(phase, name, None);
+            }
+            (phase, Input::Broken(error)) => {
+                self.close(phase);
+                self.phase = Phase::Done(Outcome::Failed { error, partial: None });
+            }
+            (phase, Input::Interrupted { by, partial }) => {
+                let partial = if self.close(phase) { None } else { partial.and_then(said) };
+                self.phase = Phase::Done(match by {
+                    Interruption::Cancelled => Outcome::Cancelled { partial },
+                    Interruption::TimeUp => Outcome::Budget { kind: BudgetKind::Time },
+                });
+            }
             (phase, _) => return self.refuse(phase, name, None),
         }
         Ok(())
@@ -419,26 +405,20 @@ impl Run {
         };
     }
 
-    fn interrupted(&mut self, phase: Phase, by: Interruption, partial: Option<AssistantMessage>) {
-        let open = match phase {
-            Phase::Repair(open) | Phase::Decide(open) | Phase::Tools(open) | Phase::AwaitApproval(open) => {
-                Some(open)
-            }
-            _ => None,
-        };
-        // The answer of an open step is complete: it becomes history, with a result for each of its calls.
-        let partial = match open {
-            Some(mut open) => {
+    /// The run ends here. The answer of an open step is complete: it becomes history, with a result for each of
+    /// its calls.
+    fn close(&mut self, phase: Phase) -> bool {
+        match phase {
+            Phase::Repair(mut open)
+            | Phase::Decide(mut open)
+            | Phase::Tools(mut open)
+            | Phase::AwaitApproval(mut open) => {
                 open.close(&ToolStatus::Cancelled, INTERRUPTED);
                 self.commit(open);
-                None
+                true
             }
-            None => partial.and_then(said),
-        };
-        self.phase = Phase::Done(match by {
-            Interruption::Cancelled => Outcome::Cancelled { partial },
-            Interruption::TimeUp => Outcome::Budget { kind: BudgetKind::Time },
-        });
+            _ => false,
+        }
     }
 }
 

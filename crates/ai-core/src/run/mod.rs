@@ -9,6 +9,7 @@ mod input;
 mod machine;
 mod next;
 mod outcome;
+mod phase;
 mod record;
 mod snapshot;
 mod step;

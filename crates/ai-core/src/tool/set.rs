@@ -1,8 +1,9 @@
 use std::sync::Arc;
+use std::time::Duration;
 
-use ai_provider::ToolDefinition;
+use ai_provider::{FunctionTool, ToolDefinition};
 
-use super::Tool;
+use super::{Effect, Tool};
 use crate::error::Error;
 use crate::run::ToolFacts;
 
@@ -23,9 +24,13 @@ pub struct ToolSet {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) name: Arc<str>,
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) trusted: bool,
+    /// What the tool says of itself, asked once: a step must not fail for it.
+    pub(crate) facts: ToolFacts,
+    pub(crate) definition: FunctionTool,
+    pub(crate) effect: Effect,
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl ToolSet {
@@ -60,7 +65,8 @@ impl ToolSet {
     }
 
     fn add(mut self, tool: Arc<dyn Tool>, trusted: bool) -> Result<Self, Error> {
-        let name = tool.definition().name;
+        let definition = tool.definition();
+        let name = definition.name.clone();
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
             return Err(Error::tool_name(name));
@@ -68,13 +74,15 @@ impl ToolSet {
         if self.get(&name).is_some() {
             return Err(Error::duplicate_tool(name));
         }
-        self.entries.push(Entry { name: name.into(), tool, trusted });
+        let facts = ToolFacts { name, executable: tool.is_executable(), approval: tool.needs_approval() };
+        let (effect, timeout) = (tool.effect(), tool.timeout());
+        self.entries.push(Entry { tool, trusted, facts, definition, effect, timeout });
         Ok(self)
     }
 
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| &*entry.name)
+        self.entries.iter().map(|entry| entry.facts.name.as_str())
     }
 
     /// Whether there are none.
@@ -83,22 +91,18 @@ impl ToolSet {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| &*entry.name == name)
+        self.entries.iter().find(|entry| entry.facts.name == name)
     }
 
     /// What the model sees.
     pub(crate) fn definitions(&self) -> Arc<[ToolDefinition]> {
-        self.entries.iter().map(|entry| ToolDefinition::Function(entry.tool.definition())).collect()
+        self.entries.iter().map(|entry| ToolDefinition::Function(entry.definition.clone())).collect()
     }
 
     /// What the run needs to know, of the tools with these names.
     pub(crate) fn facts(&self, active: impl Fn(&str) -> bool) -> Vec<ToolFacts> {
-        let active = self.entries.iter().filter(|entry| active(&entry.name));
-        let facts = active.map(|entry| ToolFacts {
-            name: entry.name.as_ref().to_owned(),
-            executable: entry.tool.is_executable(),
-            approval: entry.tool.needs_approval(),
-        });
+        let facts =
+            self.entries.iter().map(|entry| &entry.facts).filter(|facts| active(&facts.name)).cloned();
         facts.collect()
     }
 }

@@ -56,10 +56,11 @@ impl<T> Stream for CoStream<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let Some(function) = &mut self.function else { return Poll::Ready(None) };
+        // Taken out while it runs: if it panics the stream is over, and its parts are dropped with the panic.
+        let Some(mut function) = self.function.take() else { return Poll::Ready(None) };
         let over = function.as_mut().poll(cx).is_ready();
-        if over {
-            self.function = None;
+        if !over {
+            self.function = Some(function);
         }
         match take(&self.slot) {
             Some(item) => Poll::Ready(Some(item)),

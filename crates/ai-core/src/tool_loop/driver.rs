@@ -1,5 +1,5 @@
 use std::collections::HashSet;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,11 +11,11 @@ use ai_provider::{
 use futures_util::FutureExt;
 
 use super::attempts::Attempts;
-use super::blocks::BlockIds;
 use super::co::Co;
 use super::control::{OnError, StepFailure, StepOverrides, StepView};
 use super::event::{LoopEvent, StepReset, StepStart, ToolEvent};
 use super::handle::{Decision, Decisions};
+use super::ids::Ids;
 use super::interrupt::Interrupt;
 use super::live::Live;
 use super::options::{Approvals, RunOptions};
@@ -25,7 +25,7 @@ use crate::run::{
     Answer, ApprovalVerdict, Input, Interruption, Next, PendingApproval, Prepared, Run, ToolRecord,
     ToolStatus,
 };
-use crate::tool::ToolContext;
+use crate::tool::{ToolContext, ToolError};
 
 /// Drives one run from its first poll to its end.
 pub(super) struct Driver {
@@ -35,7 +35,7 @@ pub(super) struct Driver {
     interrupt: Interrupt,
     decisions: Arc<Decisions>,
     attempts: Arc<Attempts>,
-    blocks: BlockIds,
+    ids: Ids,
     step: Step,
     held: Option<Said>,
 }
@@ -70,6 +70,7 @@ enum Todo {
 impl Driver {
     pub(super) fn new(config: Arc<Config>, run: Run, options: RunOptions, decisions: Arc<Decisions>) -> Self {
         Self {
+            ids: Ids::beside(run.messages()),
             live: Live::new(run, Arc::clone(&options.control), Arc::clone(&decisions)),
             step: Step {
                 model: Arc::clone(&config.model),
@@ -79,7 +80,6 @@ impl Driver {
             },
             interrupt: Interrupt::new(options.cancel.clone(), options.deadline),
             attempts: Arc::default(),
-            blocks: BlockIds::default(),
             held: None,
             config,
             options,
@@ -100,9 +100,15 @@ impl Driver {
                 Todo::Decide(calls) => self.decide(&co, calls).await,
                 Todo::CallTools(calls) => self.call_tools(&co, calls).await,
                 Todo::CheckStop => self.check_stop().await,
-                Todo::AwaitApproval(_) if self.config.approvals == Approvals::EndRun => {
-                    self.live.park();
-                    break;
+                Todo::AwaitApproval(pending) if self.config.approvals == Approvals::EndRun => {
+                    match self.decisions.take() {
+                        Some(decision) => self.answer(&co, pending, decision).await,
+                        None => {
+                            self.live.park();
+                            break;
+                        }
+                    }
+                    Ok(())
                 }
                 Todo::AwaitApproval(pending) => self.await_approval(&co, pending).await,
                 Todo::Finish => break,
@@ -131,7 +137,7 @@ impl Driver {
 
     async fn prepare(&mut self) -> Result<(), Interruption> {
         let view = StepView::new(self.live.run());
-        let mut overrides = self.interrupt.race(self.options.control.prepare_step(&view)).await?;
+        let mut overrides = self.interrupt.race(guarded(self.options.control.prepare_step(&view))).await?;
         let history = overrides.history.take();
         let active = |name: &str| {
             overrides.active_tools.as_ref().is_none_or(|active| active.iter().any(|tool| tool == name))
@@ -182,11 +188,11 @@ impl Driver {
             .with_events(Arc::clone(&self.attempts) as _);
         let mut stream = self.step.model.stream(self.request(), ctx);
         self.live.begin_answer();
-        self.blocks.begin();
+        self.ids.begin();
         loop {
             match self.hear(&mut stream, co).await? {
                 Said::Part(mut part) => {
-                    self.blocks.unify(&mut part);
+                    self.ids.unify(&mut part);
                     if let Err(error) = self.live.hear(&part) {
                         return self.model_failed(co, error).await;
                     }
@@ -237,7 +243,7 @@ impl Driver {
         let step = self.live.run().step();
         let may_retry = self.live.run().may_retry();
         let failure = StepFailure { step, error: &error, partial: &partial, may_retry };
-        let decided = self.interrupt.race(self.options.control.on_step_error(&failure)).await?;
+        let decided = self.interrupt.race(guarded(self.options.control.on_step_error(&failure))).await?;
         let retry = may_retry && decided == OnError::Retry;
         self.live.abandon_answer();
         self.live.feed(Input::ModelFailed { error: error.record(), partial, retry });
@@ -253,7 +259,7 @@ impl Driver {
         let mut verdicts = Vec::with_capacity(calls.len());
         for job in self.jobs(calls) {
             let verdict = match job {
-                Ok(Job { call, tool, ctx }) => {
+                Ok(Job { call, tool, ctx, .. }) => {
                     let input = call.input_json().unwrap_or_default();
                     let asked = AssertUnwindSafe(tool.approve(&input, &ctx)).catch_unwind();
                     let verdict =
@@ -331,6 +337,8 @@ impl Driver {
                     effects: Arc::default(),
                 },
                 tool: Arc::clone(&entry.tool),
+                effect: entry.effect,
+                timeout: entry.timeout,
                 call,
             }),
             None => {
@@ -344,7 +352,7 @@ impl Driver {
 
     async fn check_stop(&mut self) -> Result<(), Interruption> {
         let view = StepView::new(self.live.run());
-        let verdicts = self.interrupt.race(self.options.control.stop_when(&view)).await?;
+        let verdicts = self.interrupt.race(guarded(self.options.control.stop_when(&view))).await?;
         self.live.feed(Input::Verdicts(verdicts));
         Ok(())
     }
@@ -355,19 +363,23 @@ impl Driver {
         pending: Vec<PendingApproval>,
     ) -> Result<(), Interruption> {
         for pending in &pending {
-            self.decisions.ask(pending.call.id.clone());
+            self.decisions.expect(pending.call.id.clone());
         }
         let left = self.interrupt.suspend();
         let decisions = &self.decisions;
         let decided = self.interrupt.race(poll_fn(|cx| decisions.poll(cx))).await;
         self.interrupt.resume(left);
-        let (call_id, Decision { approved, reason }) = decided?;
+        self.answer(co, pending, decided?).await;
+        Ok(())
+    }
+
+    async fn answer(&mut self, co: &Co<LoopEvent>, pending: Vec<PendingApproval>, decision: (Id, Decision)) {
+        let (call_id, Decision { approved, reason }) = decision;
         if let Some(pending) = pending.into_iter().find(|pending| pending.call.id == call_id) {
             self.live.feed(Input::Answer { call_id, approved, reason: reason.clone() });
             let answer = ToolApprovalResponse { approval_id: pending.approval_id, approved, reason };
             co.give(LoopEvent::Tool(ToolEvent::ApprovalAnswered(answer))).await;
         }
-        Ok(())
     }
 
     /// Hands out the steps that have become complete. Calls that never ran have results too: they are shown
@@ -379,8 +391,7 @@ impl Driver {
                     co.give(LoopEvent::Tool(ToolEvent::Finished(Box::new(tool.clone())))).await;
                 }
             }
-            // A cut hook leaves the run as it is: what comes next sees the interruption by itself.
-            let _ = self.interrupt.race(self.options.control.on_step_end(&record)).await;
+            self.interrupt.last_word(guarded(self.options.control.on_step_end(&record))).await;
             co.give(LoopEvent::StepEnd(record, self.live.run().snapshot())).await;
         }
     }
@@ -392,9 +403,17 @@ impl Driver {
             self.hand_out_steps(co).await;
         }
         let end = self.live.claim();
-        self.options.control.on_end(&end).await;
+        self.interrupt.last_word(guarded(self.options.control.on_end(&end))).await;
         co.give(LoopEvent::End(Box::new(end))).await;
     }
+}
+
+/// A hook that panics has said nothing.
+async fn guarded<T: Default>(hook: impl Future<Output = T>) -> T {
+    AssertUnwindSafe(hook).catch_unwind().await.unwrap_or_else(|panic| {
+        tracing::error!(error = %ToolError::panicked(&*panic), "a hook of the run panicked");
+        T::default()
+    })
 }
 
 /// One poll of the model: the interruption first, so that a cancel before a poll wins over an item that is

@@ -95,8 +95,20 @@ impl Decisions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A question is asked. An earlier one about a call of the same id is over.
     pub(super) fn ask(&self, call_id: Id) {
+        self.state().asked.insert(call_id, None);
+    }
+
+    /// A question stands that was asked before: by this run, or before it was stored.
+    pub(super) fn expect(&self, call_id: Id) {
         self.state().asked.entry(call_id).or_default();
+    }
+
+    /// A decision that has come already.
+    pub(super) fn take(&self) -> Option<(Id, Decision)> {
+        let mut state = self.state();
+        (!state.fresh.is_empty()).then(|| state.fresh.remove(0))
     }
 
     pub(super) fn close(&self) {
@@ -104,12 +116,13 @@ impl Decisions {
     }
 
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<(Id, Decision)> {
-        let mut state = self.state();
-        if let Some(decision) = state.fresh.pop() {
+        if let Some(decision) = self.take() {
             return Poll::Ready(decision);
         }
+        let mut state = self.state();
         state.waker = Some(cx.waker().clone());
-        Poll::Pending
+        // One may have come between the two looks.
+        if state.fresh.is_empty() { Poll::Pending } else { Poll::Ready(state.fresh.remove(0)) }
     }
 
     fn decide(&self, call_id: &Id, decision: Decision) -> Result<(), DecideError> {

@@ -8,6 +8,9 @@ use tokio::time::Sleep;
 
 use crate::run::Interruption;
 
+/// What a hook has left of an interrupted run: enough to store what it was told, little enough to wait for.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// What can cut a run at any point: the caller's token, and the deadline. Runs only while polled.
 pub(super) struct Interrupt {
     token: CancellationToken,
@@ -54,6 +57,19 @@ impl Interrupt {
             Poll::Pending => future.as_mut().poll(cx).map(Ok),
         })
         .await
+    }
+
+    /// Awaits a future that is to hear of something that has happened, whether or not the run is cut. Once it is,
+    /// the future has [`GRACE`] left, so that one that hangs does not hold the run.
+    pub(super) async fn last_word<F: Future<Output = ()>>(&mut self, future: F) {
+        let mut future = pin!(future);
+        let first = poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => self.poll(cx).map(|_| false),
+        });
+        if !first.await && tokio::time::timeout(GRACE, future).await.is_err() {
+            tracing::warn!(grace = ?GRACE, "a hook of an interrupted run did not end in time and was dropped");
+        }
     }
 
     /// Stops the clock: the time until [`resume`](Self::resume) does not count.

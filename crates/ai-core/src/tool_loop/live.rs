@@ -1,7 +1,8 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use ai_provider::{Assembled, Assembler, AssistantMessage, ModelError, StreamPart};
+use ai_provider::{Assembled, Assembler, AssistantMessage, ErrorClass, ModelError, StreamPart};
 
 use super::control::LoopControl;
 use super::event::{RunEnd, ToolEvent};
@@ -47,9 +48,10 @@ impl Live {
     /// Feeds the machine. It asked for the input, so a refusal is a fault of the driver: the run is ended
     /// rather than asked for ever.
     pub(super) fn feed(&mut self, input: Input) {
-        if let Err(error) = self.run.feed(input) {
-            tracing::error!(%error, "the run machine refused an input of its driver");
-            let _ = self.run.feed(Input::Interrupted { by: Interruption::Cancelled, partial: None });
+        if let Err(refused) = self.run.feed(input) {
+            tracing::error!(%refused, "the run machine refused an input of its driver");
+            let error = ModelError::new(ErrorClass::Protocol, format!("the run cannot go on: {refused}"));
+            let _ = self.run.feed(Input::Broken(error.record()));
         }
     }
 
@@ -107,6 +109,7 @@ impl Live {
     /// The run ends here without being done: it waits in its stored form.
     pub(super) fn park(&mut self) {
         self.parked = true;
+        self.decisions.close();
     }
 
     /// Cuts the run. Running tools are dropped, and what is said of them stands in the history.
@@ -154,6 +157,9 @@ impl Drop for Live {
         }
         self.decisions.close();
         let end = self.claim();
-        self.control.settled(&end);
+        // A panic here may meet another one on its way out, which would end the process.
+        if catch_unwind(AssertUnwindSafe(|| self.control.settled(&end))).is_err() {
+            tracing::error!("the hook `settled` panicked");
+        }
     }
 }

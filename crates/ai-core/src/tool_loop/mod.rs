@@ -1,12 +1,12 @@
 //! The one driver of a [`Run`](crate::run::Run).
 
 mod attempts;
-mod blocks;
 mod co;
 mod control;
 mod driver;
 mod event;
 mod handle;
+mod ids;
 mod interrupt;
 mod live;
 mod options;

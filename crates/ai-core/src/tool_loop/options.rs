@@ -41,10 +41,10 @@ impl RunOptions {
         self
     }
 
-    /// Sets the deadline, from now on.
+    /// Sets the deadline, from now on. A time beyond what a clock can hold is no limit.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.deadline = Some((tokio::time::Instant::now() + timeout).into_std());
+        self.deadline = tokio::time::Instant::now().checked_add(timeout).map(tokio::time::Instant::into_std);
         self
     }
 

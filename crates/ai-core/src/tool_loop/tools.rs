@@ -1,5 +1,5 @@
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use ai_provider::{ToolCall, ToolContent, ToolOutput, ToolResult};
 use futures_core::Stream;
-use futures_util::{FutureExt, StreamExt, future, stream};
+use futures_util::{StreamExt, future, stream};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use super::co::{Co, CoStream};
 use super::control::LoopControl;
@@ -29,6 +29,9 @@ pub(super) struct ToolPolicy {
 pub(super) struct Job {
     pub(super) call: ToolCall,
     pub(super) tool: Arc<dyn Tool>,
+    pub(super) effect: Effect,
+    /// The tool's own limit.
+    pub(super) timeout: Option<Duration>,
     pub(super) ctx: ToolContext,
 }
 
@@ -37,6 +40,8 @@ pub(super) struct Job {
 pub(super) struct Tools {
     waiting: VecDeque<Job>,
     running: Vec<Running>,
+    /// Where the next look begins, so that a tool that always has something does not starve the others.
+    turn: usize,
     control: Arc<dyn LoopControl>,
     policy: ToolPolicy,
 }
@@ -51,7 +56,7 @@ struct Running {
 
 impl Tools {
     pub(super) fn new(jobs: Vec<Job>, control: Arc<dyn LoopControl>, policy: ToolPolicy) -> Self {
-        Self { waiting: jobs.into(), running: Vec::new(), control, policy }
+        Self { waiting: jobs.into(), running: Vec::new(), turn: 0, control, policy }
     }
 
     /// The next event of any call; `None` when all are over.
@@ -61,10 +66,13 @@ impl Tools {
         {
             self.running.push(start(job, Arc::clone(&self.control), self.policy));
         }
-        for at in 0..self.running.len() {
+        let count = self.running.len();
+        for step in 0..count {
+            let at = (self.turn + step) % count;
             let Some(running) = self.running.get_mut(at) else { break };
             match Pin::new(&mut running.events).poll_next(cx) {
                 Poll::Ready(Some(event)) => {
+                    self.turn = at + 1;
                     if matches!(event, ToolEvent::Finished(_)) {
                         self.running.remove(at);
                     }
@@ -108,31 +116,21 @@ impl Tools {
 }
 
 fn start(job: Job, control: Arc<dyn LoopControl>, policy: ToolPolicy) -> Running {
-    let Job { call, tool, ctx } = job;
-    let (effect, started) = (tool.effect(), Instant::now());
-    let events = CoStream::new({
-        let (call, ctx) = (call.clone(), ctx.clone());
-        move |co| run(co, call, tool, ctx, control, policy)
-    });
-    Running { call, effect, ctx, started, events }
+    let (call, effect, ctx) = (job.call.clone(), job.effect, job.ctx.clone());
+    let events = CoStream::new(move |co| run(co, job, control, policy));
+    Running { call, effect, ctx, started: Instant::now(), events }
 }
 
-async fn run(
-    co: Co<ToolEvent>,
-    call: ToolCall,
-    tool: Arc<dyn Tool>,
-    ctx: ToolContext,
-    control: Arc<dyn LoopControl>,
-    policy: ToolPolicy,
-) {
+async fn run(co: Co<ToolEvent>, job: Job, control: Arc<dyn LoopControl>, policy: ToolPolicy) {
+    let Job { call, tool, effect, timeout, ctx } = job;
     co.give(ToolEvent::Started(call.clone())).await;
-    let effect = tool.effect();
     let elapsed = Arc::new(Mutex::new(Duration::ZERO));
-    let limit = tool.timeout().or(policy.timeout);
+    let limit = timeout.or(policy.timeout);
     let inner = timed(guarded(tool, &call, ctx.clone(), limit), Arc::clone(&elapsed));
-    // A panic of a hook around the tool stays in this call as well.
-    let wrapped = AssertUnwindSafe(control.around_tool(&call, inner)).catch_unwind();
-    let mut wrapped = pin!(wrapped);
+    // A panic of a hook around the tool stays in this call as well, whether it wraps or runs.
+    let wrapped = catch_unwind(AssertUnwindSafe(|| control.around_tool(&call, inner)))
+        .unwrap_or_else(|panic| failing(ToolError::panicked(&*panic)));
+    let mut wrapped = pin!(AssertUnwindSafe(wrapped).catch_unwind());
     let last = loop {
         match wrapped.next().await {
             Some(Ok(ToolYield::Preliminary(output))) => {
@@ -156,27 +154,16 @@ fn guarded(tool: Arc<dyn Tool>, call: &ToolCall, ctx: ToolContext, limit: Option
     let execute = stream::once(async move {
         match input {
             Ok(input) => tool.execute(input, ctx),
-            Err(error) => {
-                let error = ToolError::invalid_input(format!("the input is not JSON: {error}"));
-                Box::pin(stream::once(future::ready(ToolYield::Final(Err(error))))) as ToolStream
-            }
+            Err(error) => failing(ToolError::invalid_input(format!("the input is not JSON: {error}"))),
         }
     });
     let mut yields = Box::pin(AssertUnwindSafe(execute.flatten()).catch_unwind());
     Box::pin(CoStream::new(move |co| async move {
-        let mut time_up = pin!(async move {
-            match limit {
-                Some(limit) => {
-                    tokio::time::sleep(limit).await;
-                    ToolError::timed_out(limit)
-                }
-                None => future::pending().await,
-            }
-        });
+        let mut clock = Clock::start(limit);
         loop {
-            let next = future::poll_fn(|cx| match yields.poll_next_unpin(cx) {
-                Poll::Ready(next) => Poll::Ready(Ok(next)),
-                Poll::Pending => time_up.poll_unpin(cx).map(Err),
+            let next = future::poll_fn(|cx| match clock.poll(cx) {
+                Poll::Ready(late) => Poll::Ready(Err(late)),
+                Poll::Pending => yields.poll_next_unpin(cx).map(Ok),
             })
             .await;
             let item = match next {
@@ -192,6 +179,29 @@ fn guarded(tool: Arc<dyn Tool>, call: &ToolCall, ctx: ToolContext, limit: Option
             }
         }
     }))
+}
+
+/// A tool that has failed.
+fn failing(error: ToolError) -> ToolStream {
+    Box::pin(stream::once(future::ready(ToolYield::Final(Err(error)))))
+}
+
+/// The time a tool has.
+struct Clock(Option<(Duration, Pin<Box<Sleep>>)>);
+
+impl Clock {
+    fn start(limit: Option<Duration>) -> Self {
+        Self(limit.map(|limit| (limit, Box::pin(tokio::time::sleep(limit)))))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ToolError> {
+        let Some((limit, sleep)) = &mut self.0 else { return Poll::Pending };
+        // The time is read as well: while a tool always has something, nobody lets the timer ring.
+        if sleep.as_mut().poll(cx).is_ready() || Instant::now() >= sleep.deadline() {
+            return Poll::Ready(ToolError::timed_out(*limit));
+        }
+        Poll::Pending
+    }
 }
 
 /// Measures from the first poll of the tool to its last item, so that hooks around it do not count.

@@ -180,3 +180,61 @@ async fn a_policy_that_fails_denies() {
     assert_eq!(end.steps[0].tools[0].status, ToolStatus::Denied);
     assert_eq!(crate::support::finished(&events), ["a"]);
 }
+
+/// [AC-24] [AC-28]
+#[tokio::test]
+async fn a_call_id_that_comes_again_is_another_call_with_a_question_of_its_own() {
+    let again = || calls(&[("call_0", "echo", r#"{"text":"x"}"#)]);
+    let model =
+        ScriptedModel::new().reply(again()).reply(again()).reply(again()).reply(Script::text_reply("done"));
+    let agent = loop_of(&model, tools()).with_approvals(Approvals::InPlace);
+    let (handle, mut events) = agent.start([Message::user("go")], RunOptions::default());
+    let mut asked = Vec::new();
+    let mut end = None;
+    while let Some(event) = events.next().await {
+        match event {
+            LoopEvent::Tool(ToolEvent::ApprovalRequested(pending)) => {
+                let decision = if asked.len() == 1 { Decision::deny("no") } else { Decision::approve() };
+                handle.decide(&pending.call.id, decision).unwrap();
+                asked.push(pending.call.id.to_string());
+            }
+            LoopEvent::End(ended) => end = Some(ended),
+            _ => {}
+        }
+    }
+    let end = end.unwrap();
+    assert_eq!(end.outcome, Outcome::Finished);
+    assert_eq!(asked.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{asked:?}");
+    assert_eq!(asked[0], "call_0", "an id is kept unless it is taken");
+    let statuses: Vec<_> = end.steps[..3].iter().map(|step| step.tools[0].status.clone()).collect();
+    assert_eq!(statuses, [ToolStatus::Ok, ToolStatus::Denied, ToolStatus::Ok]);
+    check_history(&model.requests()[3].messages).unwrap();
+}
+
+/// [AC-24]
+#[tokio::test]
+async fn a_decision_that_comes_before_the_run_ends_to_wait_is_followed() {
+    let model = model();
+    let agent = loop_of(&model, tools());
+    let (handle, mut events) = agent.start([Message::user("go")], RunOptions::default());
+    let mut end = None;
+    while let Some(event) = events.next().await {
+        match event {
+            LoopEvent::Tool(ToolEvent::ApprovalRequested(pending)) => {
+                handle.decide(&pending.call.id, Decision::approve()).unwrap();
+            }
+            LoopEvent::End(ended) => end = Some(ended),
+            _ => {}
+        }
+    }
+    assert_eq!(end.unwrap().outcome, Outcome::Finished);
+
+    let agent = loop_of(&self::model(), tools());
+    let (handle, mut events) = agent.start([Message::user("go")], RunOptions::default());
+    while let Some(event) = events.next().await {
+        if let LoopEvent::End(end) = event {
+            assert!(matches!(end.outcome, Outcome::AwaitingApproval { .. }));
+            assert_eq!(handle.decide(&"a".into(), Decision::approve()), Err(DecideError::Closed));
+        }
+    }
+}

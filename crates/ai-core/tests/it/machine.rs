@@ -404,6 +404,57 @@ fn a_stored_run_of_a_later_schema_is_refused() {
     assert!(error.to_string().contains("schema 2"), "{error}");
 }
 
+/// [AC-53]
+#[test]
+fn a_stored_run_that_no_run_can_be_is_refused() {
+    let mut run = new_run();
+    let asks = ToolFacts { approval: true, ..fact("asks") };
+    run.feed(prepared(vec![fact("f"), asks])).unwrap();
+    let parts = vec![call("a", "asks", "{}"), call("b", "f", "{}")];
+    run.feed(answer(&with_finish(parts, UnifiedFinish::ToolCalls))).unwrap();
+    let at_decide = serde_json::to_value(&run).unwrap();
+    run.feed(Input::Decided(vec![("a".into(), ApprovalVerdict::AskUser { approval_id: "q".into() })]))
+        .unwrap();
+    let at_tools = serde_json::to_value(&run).unwrap();
+    run.feed(done("b", "ok")).unwrap();
+    let at_wait = serde_json::to_value(&run).unwrap();
+    let mut refused = 0;
+    for sound in [at_decide, at_tools, at_wait] {
+        assert!(serde_json::from_value::<Run>(sound.clone()).is_ok());
+        for phase in ["repair", "decide", "tools", "await-approval"] {
+            let mut edited = sound.clone();
+            edited["phase"]["at"] = phase.into();
+            if sound["phase"]["at"] != phase {
+                let error = serde_json::from_value::<Run>(edited).unwrap_err();
+                assert!(error.to_string().contains("damaged"), "{error}");
+                refused += 1;
+            }
+        }
+        let mut edited = sound.clone();
+        edited["phase"]["with"]["calls"] = serde_json::json!([]);
+        assert!(serde_json::from_value::<Run>(edited).is_err());
+        let mut edited = sound.clone();
+        edited["phase"]["with"]["calls"][1] = edited["phase"]["with"]["calls"][0].clone();
+        assert!(serde_json::from_value::<Run>(edited).is_err());
+        let mut edited = sound;
+        edited["phase"]["with"]["calls"][0]["call"]["toolCallId"] = "other".into();
+        assert!(serde_json::from_value::<Run>(edited).is_err());
+    }
+    assert_eq!(refused, 9);
+}
+
+/// [AC-54]
+#[test]
+fn a_run_that_cannot_go_on_fails_with_a_valid_history() {
+    let mut run =
+        after(&with_finish(vec![call("a", "f", "{}"), call("b", "g", "{}")], UnifiedFinish::ToolCalls));
+    run.feed(done("a", "real")).unwrap();
+    run.feed(Input::Broken(record())).unwrap();
+    assert_eq!(run.outcome(), Some(&Outcome::Failed { error: record(), partial: None }));
+    check_history(run.messages()).unwrap();
+    assert!(run.feed(Input::Broken(record())).is_err());
+}
+
 /// [AC-29]
 #[test]
 fn a_failed_step_is_tried_again_within_its_bound() {

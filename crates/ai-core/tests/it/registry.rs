@@ -90,6 +90,9 @@ fn tool_names_are_unique_and_such_that_providers_take_them() {
         let tool = tool_fn(name, "", |_: Text, _| async { Ok("") });
         assert_eq!(ToolSet::new().with(tool).unwrap_err().kind(), ErrorKind::InvalidToolName, "{name:?}");
     }
+    let tool = tool_fn("evil\n".repeat(10_000), "", |_: Text, _| async { Ok("") });
+    let said = ToolSet::new().with(tool).unwrap_err().to_string();
+    assert!(said.len() < 300 && !said.contains('\n'), "{said}");
     let tool = tool_fn("x".repeat(64), "", |_: Text, _| async { Ok("") });
     assert!(ToolSet::new().with(tool).is_ok());
 }

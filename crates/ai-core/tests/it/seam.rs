@@ -263,3 +263,151 @@ async fn attempt_events_come_in_their_place() {
         "each event before the part whose poll sent it, the last before the end"
     );
 }
+
+/// Panics in each of its hooks.
+struct Panics(std::sync::atomic::AtomicUsize);
+
+#[async_trait]
+impl LoopControl for Panics {
+    async fn prepare_step(&self, _: &StepView<'_>) -> StepOverrides {
+        panic!("prepare_step")
+    }
+    fn around_tool(&self, _: &ai_provider::ToolCall, _: ai_core::ToolStream) -> ai_core::ToolStream {
+        panic!("around_tool")
+    }
+    async fn on_step_end(&self, _: &StepRecord) {
+        panic!("on_step_end")
+    }
+    async fn stop_when(&self, _: &StepView<'_>) -> Vec<Verdict> {
+        panic!("stop_when")
+    }
+    async fn on_step_error(&self, _: &StepFailure<'_>) -> OnError {
+        panic!("on_step_error")
+    }
+    async fn on_end(&self, _: &ai_core::RunEnd) {
+        panic!("on_end")
+    }
+    fn settled(&self, _: &ai_core::RunEnd) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        panic!("settled")
+    }
+}
+
+/// [AC-56] [AC-33]
+#[tokio::test]
+async fn a_hook_that_panics_has_said_nothing() {
+    let control = Arc::new(Panics(0.into()));
+    let agent = loop_of(&two_steps(), ToolSet::new().with(echo()).unwrap());
+    let (_, end) = run(&agent, RunOptions::default().with_control(control.clone())).await;
+    assert_eq!(end.outcome, Outcome::Finished);
+    assert_eq!(end.steps[0].tools[0].status, ToolStatus::Panicked, "only the call the hook was around");
+    assert_eq!(control.0.load(std::sync::atomic::Ordering::SeqCst), 1);
+
+    let model = ScriptedModel::new().reply(Script::new().error(ModelError::new(ErrorClass::Server, "boom")));
+    let control = Arc::new(Panics(0.into()));
+    let (_, end) = run(&loop_of(&model, ToolSet::new()), RunOptions::default().with_control(control)).await;
+    assert!(matches!(end.outcome, Outcome::Failed { .. }));
+}
+
+/// [AC-57]
+#[tokio::test(start_paused = true)]
+async fn a_hook_hears_of_a_step_that_a_cancel_closes_and_of_the_end_but_cannot_hold_them() {
+    #[derive(Default)]
+    struct Stores {
+        hangs: bool,
+        steps: Mutex<Vec<u32>>,
+        ends: Mutex<usize>,
+    }
+    #[async_trait]
+    impl LoopControl for Stores {
+        async fn on_step_end(&self, step: &StepRecord) {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            self.steps.lock().unwrap().push(step.step);
+        }
+        async fn on_end(&self, _: &ai_core::RunEnd) {
+            *self.ends.lock().unwrap() += 1;
+            if self.hangs {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+    for hangs in [false, true] {
+        let control = Arc::new(Stores { hangs, ..Stores::default() });
+        let cancel = ai_provider::CancellationToken::new();
+        let agent = loop_of(&two_steps(), ToolSet::new().with(echo()).unwrap());
+        let options = RunOptions::default().with_cancel(cancel.clone()).with_control(control.clone());
+        let (_handle, mut events) = agent.start([Message::user("go")], options);
+        let started = tokio::time::Instant::now();
+        let mut end = None;
+        while let Some(event) = futures_util::StreamExt::next(&mut events).await {
+            match event {
+                LoopEvent::Tool(ai_core::ToolEvent::Started(_)) => cancel.cancel(),
+                LoopEvent::End(ended) => end = Some(ended),
+                _ => {}
+            }
+        }
+        assert_eq!(end.unwrap().outcome, Outcome::Cancelled { partial: None });
+        assert_eq!(*control.steps.lock().unwrap(), [1]);
+        assert_eq!(*control.ends.lock().unwrap(), 1);
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    }
+}
+
+/// [AC-28]
+#[tokio::test]
+async fn ids_are_unique_whatever_the_model_calls_its_blocks() {
+    let block = |script: Script, id: &str| {
+        script.parts([StreamPart::text_start(id), StreamPart::text_delta(id, "x"), StreamPart::text_end(id)])
+    };
+    let step = |ids: &[&str], call: &str| {
+        let script = ids.iter().fold(Script::new(), |script, id| block(script, id));
+        script.tool_call(call, "echo", r#"{"text":"x"}"#).finish(ai_provider::UnifiedFinish::ToolCalls)
+    };
+    let model = ScriptedModel::new()
+        .reply(step(&["0", "0-2"], "c"))
+        .reply(step(&["0", "0-3", "0-2"], "c-2"))
+        .reply(step(&["0", "0-2", "0-3"], "c"))
+        .reply(Script::text_reply("done"));
+    let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap());
+    let history = vec![
+        Message::user("go"),
+        Message::Assistant(ai_provider::AssistantMessage {
+            parts: vec![ai_provider::AssistantPart::ToolCall(ai_provider::ToolCall::new("c", "echo", "{}"))],
+            ..Default::default()
+        }),
+        Message::tool([ai_provider::ToolResult::new("c", "echo", ai_provider::ToolOutput::Text("x".into()))]),
+    ];
+    let (_handle, events) = agent.start(history, RunOptions::default());
+    let events: Vec<_> = futures_util::StreamExt::collect::<Vec<_>>(events).await;
+    let mut seen = std::collections::HashSet::new();
+    let mut calls = std::collections::HashSet::from(["c".to_owned()]);
+    for event in &events {
+        match event {
+            LoopEvent::Part(StreamPart::TextStart { id, .. }) => assert!(seen.insert(id.clone()), "{id}"),
+            LoopEvent::Part(StreamPart::ToolCall(call)) => {
+                assert!(calls.insert(call.id.to_string()), "{}", call.id)
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((seen.len(), calls.len()), (9, 4));
+    crate::support::check_history(&model.requests()[3].messages).unwrap();
+}
+
+/// [AC-58]
+#[tokio::test]
+async fn an_id_used_twice_in_one_answer_is_the_servers_fault() {
+    let model = ScriptedModel::new()
+        .reply(Script::new().part(StreamPart::text_start("0")).part(StreamPart::text_start("0")));
+    let (_, end) = run(&loop_of(&model, ToolSet::new()), RunOptions::default()).await;
+    assert_eq!(end.error.unwrap().class(), ErrorClass::Protocol);
+}
+
+/// [AC-41]
+#[tokio::test]
+async fn a_timeout_beyond_the_clock_is_no_limit() {
+    let options = RunOptions::default().with_timeout(std::time::Duration::MAX);
+    let (_, end) =
+        run(&loop_of(&ScriptedModel::new().reply(Script::text_reply("hi")), ToolSet::new()), options).await;
+    assert_eq!(end.outcome, Outcome::Finished);
+}

@@ -134,6 +134,39 @@ async fn what_a_late_tool_did_is_unknown_only_if_it_could_do_harm() {
     assert!(results(&end)[1].1.contains("unknown"));
 }
 
+/// [AC-34] [AC-55]
+#[tokio::test]
+async fn a_tool_that_always_has_something_keeps_its_limit_and_starves_nobody() {
+    struct Spins;
+    impl Tool for Spins {
+        fn definition(&self) -> FunctionTool {
+            FunctionTool::new("spin", "", json!({"type": "object"}))
+        }
+        fn effect(&self) -> Effect {
+            Effect::ReadOnly
+        }
+        fn timeout(&self) -> Option<Duration> {
+            Some(Duration::from_millis(50))
+        }
+        fn execute(&self, _: Value, _: ToolContext) -> ToolStream {
+            Box::pin(stream::repeat_with(|| ToolYield::Preliminary(ToolOutput::Text("still".to_owned()))))
+        }
+    }
+    let model = answered(calls(&[("1", "spin", "{}"), ("2", "echo", r#"{"text":"x"}"#)]));
+    let tools = ToolSet::new().with(Spins).unwrap().with(echo()).unwrap();
+    let (events, end) = run(&loop_of(&model, tools), RunOptions::default()).await;
+    assert_eq!(end.steps[0].tools[0].status, ToolStatus::TimedOut);
+    assert_eq!(finished(&events), ["2", "1"]);
+    let before: Vec<_> = events
+        .iter()
+        .take_while(|event| {
+            !matches!(event, LoopEvent::Tool(ToolEvent::Finished(done)) if done.result.tool_call_id == "2")
+        })
+        .filter(|event| matches!(event, LoopEvent::Tool(ToolEvent::Preliminary(_))))
+        .collect();
+    assert!(before.len() < 10, "the other waited for {} results", before.len());
+}
+
 /// [AC-47] [AC-14]
 #[tokio::test]
 async fn a_typed_tool_never_sees_wrong_input_and_the_model_reads_where_it_went_wrong() {
