@@ -289,9 +289,9 @@ async fn a_step_that_is_tried_again() {
         r#"text-start {"id":"text-1"}"#,
         r#"text-delta {"id":"text-1","delta":"Half"}"#,
         "reset-step",
-        r#"text-start {"id":"2-text-1"}"#,
-        r#"text-delta {"id":"2-text-1","delta":"Whole."}"#,
-        r#"text-end {"id":"2-text-1"}"#,
+        r#"text-start {"id":"text-1-2"}"#,
+        r#"text-delta {"id":"text-1-2","delta":"Whole."}"#,
+        r#"text-end {"id":"text-1-2"}"#,
         "finish-step",
         r#"finish {"finishReason":"stop"}"#,
     ]);
