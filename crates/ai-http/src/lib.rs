@@ -26,6 +26,7 @@ mod framer;
 mod hint;
 mod limits;
 mod lines;
+mod mask;
 mod model;
 mod redact;
 mod report;

@@ -8,13 +8,10 @@ use ai_provider::{ApiKey, ErrorClass, ModelError};
 use http::HeaderMap;
 use url::Url;
 
+use crate::mask::{MASK, mask};
+
 #[cfg(test)]
 mod tests;
-
-const MASK: &str = "***";
-
-/// Shorter secrets are masked as whole words alone: a placeholder key such as `x` must not eat every x.
-const WORD_BELOW: usize = 8;
 
 /// What stands in a header or query under a secret's name, and is shorter than this, is none: `x-bypass: 1`.
 const SHORTEST: usize = 4;
@@ -119,16 +116,11 @@ impl Secrets {
     fn add(&mut self, secret: &str) {
         if !secret.is_empty() && !self.0.iter().any(|known| known == secret) {
             self.0.push(secret.to_owned());
-            // Longest first, so that a secret inside another leaves no rest of that one.
-            self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         }
     }
 
     pub(crate) fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.0.iter().fold(Cow::Borrowed(text), |text, secret| match mask_one(&text, secret) {
-            Some(masked) => Cow::Owned(masked),
-            None => text,
-        })
+        mask(text, &self.0)
     }
 
     /// The error without any of the secrets, in whatever part of it they stood.
@@ -148,28 +140,6 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({})", self.0.len())
     }
-}
-
-/// The text with every occurrence of the secret masked, if there is one.
-fn mask_one(text: &str, secret: &str) -> Option<String> {
-    let mut masked = String::new();
-    let mut copied = 0;
-    for (at, found) in text.match_indices(secret) {
-        let end = at + found.len();
-        if secret.len() < WORD_BELOW && !is_word(text, at, end) {
-            continue;
-        }
-        masked.push_str(text.get(copied..at).unwrap_or_default());
-        masked.push_str(MASK);
-        copied = end;
-    }
-    (copied > 0).then(|| masked + text.get(copied..).unwrap_or_default())
-}
-
-fn is_word(text: &str, start: usize, end: usize) -> bool {
-    let before = text.get(..start).and_then(|text| text.chars().next_back());
-    let after = text.get(end..).and_then(|text| text.chars().next());
-    ![before, after].into_iter().flatten().any(char::is_alphanumeric)
 }
 
 /// The same error with another class and message, and every other text edited. Its source becomes plain

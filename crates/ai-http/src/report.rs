@@ -35,10 +35,11 @@ impl Report {
 
     /// Notes who answered.
     pub(crate) fn answered(&mut self, response: &HttpResponse) {
-        self.request_id = request_id(&response.headers);
         if !response.url.is_empty() && response.url != self.asked {
             self.answered = Some(response.url.clone());
         }
+        // It is traced, and a server may echo any header in it.
+        self.request_id = request_id(&response.headers).map(|id| self.secrets().mask(id).into_owned());
     }
 
     /// All that is secret about the call, what stands in its URLs included.
@@ -99,10 +100,10 @@ impl fmt::Debug for Report {
 }
 
 /// The id under which the provider knows the request, by whatever name its servers use.
-fn request_id(headers: &HeaderMap) -> Option<String> {
+fn request_id(headers: &HeaderMap) -> Option<&str> {
     const NAMES: [&str; 5] =
         ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id", "x-amzn-requestid"];
-    let values = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).map(str::trim);
+    let mut values = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).map(str::trim);
     // Ids are short. What is not was not meant as one.
-    values.filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned).next()
+    values.find(|id| !id.is_empty() && id.len() <= 200)
 }

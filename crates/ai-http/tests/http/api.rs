@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ai_http::{
     CallInfo, Codec, Decoder, End, Event, Framing, HttpCall, HttpModel, Next, Parts, Transport,
-    class_of_status, error_of_response,
+    class_of_status, error_of_response, excerpt,
 };
 use ai_provider::{
     CallContext, Delivery, ErrorClass, Finish, FinishReason, LanguageModel, Message, ModelError, Request,
@@ -104,6 +104,8 @@ impl Decoder for Reader {
         if let Some(error) = value.get("error") {
             let status = StatusCode::from_u16(error["code"].as_u64().unwrap_or(500) as u16).unwrap();
             let message = error["message"].as_str().unwrap_or_default();
+            // Cut, as codecs do.
+            let message = excerpt(message.as_bytes());
             return Err(ModelError::new(class_of_status(status), message).with_status(status.as_u16()));
         }
         if let Some(tokens) = value["usage"].as_u64() {

@@ -1,5 +1,6 @@
 //! What must show nowhere.
 
+use std::cell::Cell;
 use std::error::Error as StdError;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -9,6 +10,8 @@ use ai_http::{HeaderKey, HttpModel, ReqwestTransport, redact_url};
 use ai_provider::{ApiKey, ErrorClass, Keys, LanguageModel, ModelError};
 use ai_testkit::{MemoryEnd, MemoryReply, MemoryTransport, WireReply, WireServer};
 use http::{HeaderName, StatusCode};
+use proptest::prop_assert;
+use proptest::test_runner::{Config, TestRunner};
 use tracing::field::{Field, Visit};
 use tracing::span;
 
@@ -97,7 +100,9 @@ async fn the_key_is_in_no_trace_of_a_call_at_any_level() {
     let answer = frames(&["{\"text\":\"private words\"}", "{\"finish\":\"stop\"}"]);
     let server = WireServer::start([
         WireReply::sse(answer),
-        WireReply::json(StatusCode::UNAUTHORIZED, format!("{{\"error\":{{\"message\":\"bad key {KEY}\"}}}}")),
+        WireReply::json(StatusCode::UNAUTHORIZED, format!("{{\"error\":{{\"message\":\"bad key {KEY}\"}}}}"))
+            .header("x-request-id", &format!("Bearer {KEY}"))
+            .header("x-echo", KEY),
     ])
     .unwrap();
     for own_header in [false, true] {
@@ -200,6 +205,79 @@ fn debug_shows_no_key() {
     let text = format!("{model:?} {model:#?} {transport:?} {dynamic:?} {:?}", keys());
     assert!(!text.contains("CANARY"), "{text}");
     assert!(text.contains("small") && text.contains("team"), "{text}");
+}
+
+/// [HT-50] [HT-46]
+#[tokio::test]
+async fn a_request_id_that_echoes_a_key_is_masked() {
+    for echo in [format!("Bearer {KEY}"), "req-sk-CANARY-12".to_owned()] {
+        let reply = MemoryReply::json(StatusCode::BAD_GATEWAY, "{}").header("x-request-id", &echo);
+        let error = call(&model(MemoryTransport::new().reply(reply)).with_keys(keys())).await.2.unwrap();
+        assert!(!all_of(&error).contains("CANARY"), "{error:?}");
+        assert!(error.request_id().unwrap().ends_with("***"), "{error:?}");
+    }
+}
+
+/// The key in one of the ways in which servers write it.
+fn spell(key: &str, spelling: u8) -> String {
+    key.chars().map(|letter| spell_letter(letter, spelling)).collect()
+}
+
+fn spell_letter(letter: char, spelling: u8) -> String {
+    match (spelling, letter) {
+        (1, '/') => "\\/".into(),
+        (2, _) => format!("\\u{:04x}", letter as u32),
+        (3, _) if !letter.is_ascii_alphanumeric() => format!("%{:02X}", letter as u32),
+        (4, _) if !letter.is_ascii_alphanumeric() => format!("&#x{:X};", letter as u32),
+        _ => letter.into(),
+    }
+}
+
+/// A reply that holds this text behind `before` letters, and says it in its own way.
+fn saying(text: &str, before: usize, way: usize) -> MemoryReply {
+    let said = format!("{}{text} was refused", "e".repeat(before));
+    let message = format!("{{\"error\":{{\"code\":400,\"message\":\"{said}\"}}}}");
+    let failed = |body: String| MemoryReply::new(StatusCode::BAD_REQUEST, body);
+    match way {
+        0 => failed(said),
+        1 => failed(format!("<html><p>{said}</p></html>")),
+        2 => failed(message),
+        3 => failed(format!("{{\"unknown\":[\"{said}\"]}}")),
+        // The limit on the bodies of errors cuts it.
+        4 => failed(format!("<!--{}--><p>{text}", "e".repeat(65_529 - 8 - before % 30))),
+        5 => MemoryReply::ok(format!("<html><p>{said}</p></html>")),
+        6 => MemoryReply::ok(message),
+        7 => MemoryReply::sse(frames(&[&message])),
+        8 => MemoryReply::sse(frames(&[&format!("{{\"{said}\"}}")])),
+        _ => MemoryReply::ok(said),
+    }
+}
+
+/// [HT-54] [HT-55] A random key at a random place of what a server says, in any spelling, in any kind of body.
+#[test]
+fn no_piece_of_a_key_comes_through_wherever_it_is_cut() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (cases, cut) = (Cell::new(0), Cell::new(0));
+    let inputs = ("[A-Za-z0-9+/=_-]{20,60}", 220_usize..310, 0_u8..5, 0_usize..10);
+    let mut runner = TestRunner::new(Config::with_cases(1_000));
+    let result = runner.run(&inputs, |(key, before, spelling, way)| {
+        let spelt = spell(&key, spelling);
+        let keys = Arc::new(Keys::one(ApiKey::new(key.clone()).unwrap()));
+        let transport = MemoryTransport::new().reply(saying(&spelt, before, way));
+        let error = runtime.block_on(call(&model(transport).with_keys(keys))).2.unwrap();
+        let text = all_of(&error);
+        cases.set(cases.get() + 1);
+        cut.set(cut.get() + usize::from(text.contains("***…") || way == 4));
+        for piece in key.as_bytes().windows(8).map(|piece| std::str::from_utf8(piece).unwrap()) {
+            let spelt = spell(piece, spelling);
+            for form in [piece.to_owned(), spelt.replace('\\', "\\\\"), spelt] {
+                prop_assert!(!text.contains(&form), "{} in {}", form, text);
+            }
+        }
+        Ok(())
+    });
+    result.unwrap();
+    assert!(cut.get() * 4 > cases.get(), "{} of {} keys were cut", cut.get(), cases.get());
 }
 
 /// [HT-52]
