@@ -138,6 +138,93 @@ async fn a_name_may_be_repeated_or_come_in_pieces() {
     assert_eq!(names, ["search_web"]);
 }
 
+/// [OA-34]
+#[tokio::test]
+async fn a_start_waits_for_a_piece_of_input_without_a_piece_of_the_name() {
+    let last = piece(r#""index":0"#, "", "1}");
+    let first = |name: &str, input: &str| piece(r#""index":0,"id":"a""#, name, input);
+    for (shown, pieces) in [
+        ("search_web", vec![first("sear", ""), first("ch_web", r#"{"x":"#), last.clone()]),
+        ("search_web", vec![first("sear", "{"), first("ch_web", r#""x":"#), last.clone()]),
+        ("search_web", vec![first("sear", "{"), first("ch_", r#""x""#), first("web", ":"), last.clone()]),
+        ("search_web", vec![first("search_web", r#"{"x":1}"#)]),
+        // Too late to be shown; the call has all of it.
+        ("sear", vec![first("sear", ""), piece(r#""index":0"#, "", r#"{"x":"#), first("ch_web", "1}")]),
+    ] {
+        let body = [pieces.concat(), fin(r#""tool_calls""#), DONE.into()].concat();
+        let (parts, error) = stream("generic", body).await;
+        assert!(error.is_none(), "{error:?}");
+        assert_eq!(calls(&parts), [call("a", "search_web", r#"{"x":1}"#)]);
+        let start = parts.iter().find_map(|part| match part {
+            StreamPart::ToolInputStart { tool_name, .. } => Some(tool_name.as_str()),
+            _ => None,
+        });
+        assert_eq!(start, Some(shown), "{pieces:?}");
+        let input: String = parts
+            .iter()
+            .filter_map(|part| match part {
+                StreamPart::ToolInputDelta { delta, .. } => Some(delta.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(input, r#"{"x":1}"#);
+    }
+    // A call that is whole in one piece is shown at once, not at the end.
+    let body = [first("search_web", "{}"), ch(r#"{"content":"then"}"#)].concat();
+    let (parts, _) = stream("generic", body).await;
+    let at = |wanted: fn(&StreamPart) -> bool| parts.iter().position(wanted).unwrap();
+    assert!(
+        at(|part| matches!(part, StreamPart::ToolInputStart { .. }))
+            < at(|part| matches!(part, StreamPart::TextStart { .. }))
+    );
+}
+
+/// [OA-43]
+#[tokio::test]
+async fn a_signature_in_a_piece_of_its_own_is_the_calls() {
+    let signed = |labels: &str| {
+        tc(&format!(r#"{{{labels}"extra_content":{{"google":{{"thought_signature":"sig"}}}}}}"#))
+    };
+    let first = piece(r#""index":0,"id":"a""#, "f", r#"{"x":"#);
+    let rest = piece(r#""index":0"#, "", "1}");
+    let bare = signed("");
+    for pieces in [
+        [first.clone(), rest.clone(), signed(r#""index":0,"#)],
+        [first.clone(), rest.clone(), signed(r#""id":"a","#)],
+        [first.clone(), rest.clone(), bare.clone()],
+        [first.clone(), signed(r#""index":0,"id":"","function":{"name":"","arguments":""},"#), rest.clone()],
+        [signed(r#""index":0,"#), first.clone(), rest.clone()],
+        [bare.clone(), first.clone(), rest.clone()],
+    ] {
+        let body = [pieces.concat(), fin(r#""tool_calls""#), DONE.into()].concat();
+        let (parts, error) = stream("generic", body).await;
+        assert!(error.is_none(), "{error:?}");
+        assert_eq!(calls(&parts), [call("a", "f", r#"{"x":1}"#)], "{pieces:?}");
+        let signatures: Vec<_> = parts
+            .iter()
+            .filter_map(|part| match part {
+                StreamPart::ToolCall(call) => {
+                    Some(call.metadata.as_ref()?.get("generic")?["thoughtSignature"].clone())
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(signatures, ["sig"], "{pieces:?}");
+    }
+
+    // Of several calls, nothing says whose it is.
+    let two = [piece(r#""id":"a""#, "f", "{}"), piece(r#""id":"b""#, "g", "{}")].concat();
+    let (parts, error) =
+        stream("generic", [two.clone(), bare.clone(), fin(r#""tool_calls""#)].concat()).await;
+    assert_eq!((error.unwrap().class(), calls(&parts).len()), (ErrorClass::Protocol, 0));
+    // It is no call of its own, and does not say which call was cut.
+    let (parts, error) = stream("generic", [ch(r#"{"content":"t"}"#), bare, fin(r#""stop""#)].concat()).await;
+    assert!(error.is_none(), "{error:?}");
+    assert!(!parts.iter().any(|part| matches!(part, StreamPart::ToolInputStart { .. })), "{parts:?}");
+    let (parts, _) = stream("generic", [two, signed(r#""id":"a","#), fin(r#""length""#)].concat()).await;
+    assert_eq!(calls(&parts), [call("b", "g", "{}")]);
+}
+
 /// [OA-35]
 #[tokio::test]
 async fn pieces_of_parallel_calls_may_interleave() {

@@ -15,7 +15,7 @@ use ai_provider::{Delivery, ErrorClass, StreamPart, UnifiedFinish};
 use ai_testkit::{Cut, MemoryEnd, MemoryReply};
 use tokio::time::Instant;
 
-use support::{DONE, ch, data, decoded, dialect, fin, finish, run, stream, text, whole};
+use support::{DONE, ch, data, decoded, dialect, fin, finish, reasoning, run, stream, text, whole};
 
 const USAGE: &str =
     r#"{"id":"c1","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}}"#;
@@ -96,7 +96,7 @@ async fn a_body_without_a_terminal_event_is_incomplete() {
 /// [OA-9]
 #[tokio::test]
 async fn an_end_mark_behind_content_without_a_reason_is_a_missing_finish() {
-    for reason in ["null", r#""""#, r#""  ""#] {
+    for reason in ["null", r#""""#, r#""  ""#, r#""null""#] {
         let (parts, error) = stream("openai", [hello(), fin(reason), DONE.into()].concat()).await;
         assert_eq!(text(&parts), "hi");
         assert_eq!(error.unwrap().class(), ErrorClass::MissingFinish);
@@ -111,6 +111,13 @@ async fn an_end_mark_behind_content_without_a_reason_is_a_missing_finish() {
     assert_eq!((text(&parts).as_str(), error.unwrap().class()), ("hi", ErrorClass::MissingFinish));
     let (_, error) = whole("openai", r#"{"choices":[]}"#).await;
     assert_eq!(error.unwrap().class(), ErrorClass::Incomplete);
+
+    // A null as a text in each frame, as some servers send it.
+    let word = |frame: String| frame.replace(r#""finish_reason":null"#, r#""finish_reason":"null""#);
+    let body = [word(hello()), word(hello()), fin(r#""stop""#), DONE.into()].concat();
+    let (parts, error) = stream("openai", body).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!((text(&parts).as_str(), finish(&parts).reason.unified), ("hihi", UnifiedFinish::Stop));
 }
 
 /// [OA-10]
@@ -325,4 +332,68 @@ async fn an_answer_in_one_body_gives_the_same_parts_as_its_stream() {
     let (instead, error) = stream("deepseek", body).await;
     assert!(error.is_none(), "{error:?}");
     assert_eq!(instead, streamed);
+}
+
+/// [OA-25]
+#[tokio::test]
+async fn a_message_behind_deltas_is_a_repetition() {
+    let call = r#"{"id":"a","index":0,"function":{"name":"f","arguments":"{\"x\":1}"}}"#;
+    let all = format!(
+        r#"{{"content":"fine","reasoning_content":"hmm","refusal":"no","images":[{{"image_url":"https://i"}}],"tool_calls":[{call}]}}"#
+    );
+    let end = |message: &str, delta: &str| {
+        data(&format!(
+            r#"{{"id":"c1","choices":[{{"index":0,{delta}"message":{message},"finish_reason":"stop"}}]}}"#
+        ))
+    };
+    let tokens = r#","logprobs":{"content":[1,2]},"finish_reason""#;
+    let deltas = [
+        ch(r#"{"reasoning_content":"h"}"#),
+        ch(r#"{"reasoning_content":"mm"}"#),
+        ch(r#"{"content":"fi"}"#),
+        ch(r#"{"content":"ne"}"#).replace(r#","finish_reason""#, tokens),
+        ch(r#"{"refusal":"no"}"#),
+        ch(r#"{"images":[{"image_url":"https://i"}]}"#),
+        ch(&format!(r#"{{"tool_calls":[{call}]}}"#)),
+    ];
+    let plain = stream("openai", [deltas.concat(), fin(r#""stop""#), DONE.into()].concat()).await;
+    assert_eq!(text(&plain.0), "fineno");
+    let parts =
+        r#"{"content":[{"text":"fine"},{"thinking":"hmm"},{"refusal":"no"},{"image_url":"https://i"}]}"#;
+    for message in [&all, parts] {
+        for delta in ["", r#""delta":null,"#, r#""delta":{},"#] {
+            let mut end = end(message, delta);
+            if !delta.contains("{}") {
+                end = end.replace(r#","finish_reason""#, tokens);
+            }
+            let (parts, error) = stream("openai", [deltas.concat(), end].concat()).await;
+            assert!(error.is_none(), "{error:?}");
+            assert_eq!(parts, plain.0, "{delta}{message}");
+        }
+        // Without a reason it does not end the answer.
+        let early = data(&format!(r#"{{"choices":[{{"message":{message}}}]}}"#));
+        let body = [deltas.concat(), early, fin(r#""stop""#), DONE.into()].concat();
+        assert_eq!(stream("openai", body).await.0, plain.0, "{message}");
+    }
+
+    // What no delta brought is not lost, whatever of the rest came.
+    for (came, delta) in
+        [("", "{}"), ("reasoning", r#"{"reasoning_content":"hmm"}"#), ("text", r#"{"content":"fine"}"#)]
+    {
+        for same in ["", r#""delta":{},"#] {
+            let body = [ch(delta), end(&all.replace(r#""refusal":"no","#, ""), same)].concat();
+            let (parts, error) = stream("openai", body).await;
+            assert!(error.is_none(), "{error:?}");
+            assert_eq!((text(&parts).as_str(), reasoning(&parts).as_str()), ("fine", "hmm"), "{came}");
+            assert_eq!(support::calls(&parts), [("a".into(), "f".into(), r#"{"x":1}"#.into())], "{came}");
+        }
+    }
+    // A message so far beside each delta.
+    let beside = |delta: &str, message: &str, reason: &str| {
+        data(&format!(
+            r#"{{"choices":[{{"delta":{{"content":"{delta}"}},"message":{{"content":"{message}"}},"finish_reason":{reason}}}]}}"#
+        ))
+    };
+    let body = [beside("", "fi", "null"), beside("fi", "fi", "null"), beside("ne", "fine", r#""stop""#)];
+    assert_eq!(text(&stream("openai", body.concat()).await.0), "fine");
 }

@@ -42,6 +42,17 @@ pub(super) struct Fragment<'a> {
     pub(super) signature: Option<String>,
 }
 
+impl Fragment<'_> {
+    fn is_empty(&self) -> bool {
+        self.is_signature() && self.signature.is_none()
+    }
+
+    /// Whether nothing of the call itself is in it.
+    fn is_signature(&self) -> bool {
+        self.id.is_empty() && self.name.is_empty() && self.input.is_empty()
+    }
+}
+
 #[derive(Debug, Default)]
 struct Call {
     id: Option<Id>,
@@ -58,12 +69,12 @@ struct Call {
 
 impl Calls {
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.calls.iter().all(Call::is_empty)
     }
 
     /// Takes a piece of a stream.
     pub(super) fn fragment(&mut self, fragment: Fragment<'_>, out: &mut Parts) -> Result<(), ModelError> {
-        if fragment.id.is_empty() && fragment.name.is_empty() && fragment.input.is_empty() {
+        if fragment.is_empty() {
             return Ok(());
         }
         let at = match self.find(&fragment)? {
@@ -80,7 +91,9 @@ impl Calls {
     }
 
     fn give(&mut self, at: usize, fragment: Fragment<'_>, out: &mut Parts) -> Result<(), ModelError> {
-        self.last = at;
+        if !fragment.is_signature() {
+            self.last = at;
+        }
         self.bytes = self.bytes.saturating_add(fragment.input.len());
         if self.bytes > MAX_INPUT {
             return Err(too_large(format!("the inputs of the tool calls have more than {MAX_INPUT} bytes")));
@@ -93,6 +106,13 @@ impl Calls {
 
     /// Which call the fragment goes on with; none if it begins one.
     fn find(&self, fragment: &Fragment<'_>) -> Result<Option<usize>, ModelError> {
+        if let [call] = self.calls.as_slice()
+            && call.is_empty()
+            && call.index.is_none()
+        {
+            // A signature in front of everything else of its call.
+            return Ok(Some(0));
+        }
         let same_id = |call: &Call| !fragment.id.is_empty() && call.id.as_deref() == Some(&*fragment.id);
         let same_index = |call: &Call| fragment.index.is_some() && call.index == fragment.index;
         let by_id = self.calls.iter().rposition(same_id);
@@ -145,7 +165,7 @@ impl Calls {
         self.show(ids, out);
         let last = self.last;
         for (at, call) in std::mem::take(&mut self.calls).into_iter().enumerate() {
-            let Some(id) = call.id else { continue };
+            let Some(id) = call.id.filter(|_| call.started) else { continue };
             if cut && (at == last || !is_object(&call.input)) {
                 continue;
             }
@@ -165,7 +185,7 @@ impl Calls {
 
     /// Sends what was held back because the id or the name might still have come.
     pub(super) fn show(&mut self, ids: &IdSeed, out: &mut Parts) {
-        for (at, call) in self.calls.iter_mut().enumerate() {
+        for (at, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| !call.is_empty()) {
             if call.id.is_none() || call.id_taken {
                 call.id = Some(ids.id("call", at));
                 call.id_taken = false;
@@ -176,6 +196,11 @@ impl Calls {
 }
 
 impl Call {
+    /// Whether only a signature came, which is no call.
+    fn is_empty(&self) -> bool {
+        self.id.is_none() && self.name.is_empty() && self.input.is_empty()
+    }
+
     /// Whether the fragment begins another call: it has a name, and this call has both a name and all of its
     /// input. It is asked only where no label tells.
     fn is_followed_by(&self, fragment: &Fragment<'_>) -> bool {
@@ -191,7 +216,8 @@ impl Call {
         }
         self.index = self.index.or(fragment.index);
         // Some servers repeat the name, some send it in pieces.
-        if fragment.name != self.name {
+        let grows = !fragment.name.is_empty() && fragment.name != self.name;
+        if grows {
             self.name.push_str(&fragment.name);
         }
         if self.name.len() > MAX_NAME {
@@ -206,7 +232,9 @@ impl Call {
         self.object.feed(&fragment.input);
         self.input.push_str(&fragment.input);
         if !self.started {
-            if self.id.is_some() && !self.id_taken && !self.name.is_empty() {
+            // Where a piece of the name comes, the next may bring more of it.
+            let named = !self.name.is_empty() && (!grows || self.object.is_over());
+            if self.id.is_some() && !self.id_taken && named {
                 self.start(out);
             }
         } else if let Some(id) = &self.id {

@@ -126,6 +126,63 @@ impl<'de> Fill<'de> for Choices<'de> {
     }
 }
 
+/// What came of an answer, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Came {
+    pub(super) text: bool,
+    pub(super) reasoning: bool,
+    pub(super) refusal: bool,
+    pub(super) calls: bool,
+    pub(super) files: bool,
+}
+
+impl Came {
+    pub(super) fn anything(self) -> bool {
+        self.text || self.reasoning || self.refusal || self.calls || self.files
+    }
+}
+
+impl Delta<'_> {
+    /// Takes away what came already.
+    pub(super) fn without(&mut self, came: Came) {
+        if came.reasoning {
+            self.reasoning_content = Content::None;
+            self.reasoning = Content::None;
+        }
+        match &mut self.content {
+            Content::Text(_) if came.text => self.content = Content::None,
+            Content::Parts(parts) => parts.iter_mut().for_each(|part| part.without(came)),
+            _ => {}
+        }
+        if came.refusal {
+            self.refusal = Content::None;
+        }
+        if came.calls {
+            self.tool_calls = None;
+        }
+        if came.files {
+            self.images = None;
+        }
+    }
+}
+
+impl ContentPart<'_> {
+    fn without(&mut self, came: Came) {
+        if came.text {
+            self.text = Content::None;
+        }
+        if came.reasoning {
+            self.thinking = Content::None;
+        }
+        if came.refusal {
+            self.refusal = Content::None;
+        }
+        if came.files {
+            self.image_url = Raw(None);
+        }
+    }
+}
+
 impl Choice<'_> {
     fn is_of_the_answer(&self) -> bool {
         self.index.number().unwrap_or(0) == 0

@@ -22,6 +22,10 @@ struct OfFrame<'a> {
 }
 
 impl Logprobs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     pub(super) fn add(&mut self, logprobs: &RawValue) -> Result<(), ModelError> {
         // Servers give other shapes too; those are passed on in raw parts alone.
         let Ok(OfFrame { content, refusal }) = serde_json::from_str(logprobs.get()) else { return Ok(()) };

@@ -15,7 +15,7 @@ use crate::dialect::Dialect;
 use crate::failure;
 use blocks::{Blocks, Kind};
 use calls::{Calls, Fragment};
-use frame::{Choices, Delta, Frame};
+use frame::{Came, Choice, Choices, Delta, Frame};
 use logprobs::Logprobs;
 use loose::{Content, ContentPart, Raw};
 use sources::Sources;
@@ -42,6 +42,9 @@ const TRAILING: Duration = Duration::from_secs(2);
 
 const END_MARK: &str = "[DONE]";
 
+/// What some servers send for a null, as a text.
+const NO_REASON: &str = "null";
+
 pub(crate) struct ChatDecoder {
     dialect: Arc<Dialect>,
     origin: Origin,
@@ -52,9 +55,10 @@ pub(crate) struct ChatDecoder {
     calls: Calls,
     sources: Sources,
     logprobs: Logprobs,
-    refused: bool,
-    /// Something of substance came.
-    content: bool,
+    /// A delta came, even an empty one: the answer is a stream.
+    streamed: bool,
+    /// What came so far.
+    came: Came,
     /// The last usage object, as it came.
     usage: String,
     /// Why the model stopped: from here on only usage and sources are read.
@@ -73,8 +77,8 @@ impl ChatDecoder {
             calls: Calls::default(),
             sources: Sources::default(),
             logprobs: Logprobs::default(),
-            refused: false,
-            content: false,
+            streamed: false,
+            came: Came::default(),
             usage: String::new(),
             finish: None,
         }
@@ -93,23 +97,15 @@ impl ChatDecoder {
         self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
         let mut usage = self.note_usage(&frame);
         let mut reason = None;
+        let mut known = self.came;
         let mut whole = self.delivery == Delivery::Whole;
         let mut failed = frame.error.0.or(frame.x_groq.error.0).is_some();
         for choice in frame.choices.iter_mut().flat_map(Choices::iter_mut) {
             failed |= choice.error.0.is_some();
             usage |= self.keep_usage(choice.usage);
-            if let Some(logprobs) = choice.logprobs.0 {
-                self.logprobs.add(logprobs)?;
-            }
-            match (&mut choice.delta, &mut choice.message) {
-                (Some(delta), _) => self.delta(delta, false, out)?,
-                (None, Some(message)) => {
-                    whole = true;
-                    self.delta(message, true, out)?;
-                }
-                (None, None) => {}
-            }
-            reason = choice.finish_reason.take_text().or(reason);
+            let ended = choice.finish_reason.take_text().filter(|reason| reason != NO_REASON);
+            whole |= self.choice(choice, ended.is_some(), &mut known, out)?;
+            reason = ended.or(reason);
         }
         if failed && let Some(error) = failure::of_frame(data) {
             return Err(error);
@@ -176,6 +172,38 @@ impl ChatDecoder {
         usage::counts(&self.usage)
     }
 
+    /// Reads a choice; says whether it is all of the answer. `known` is what came before this frame or in its
+    /// deltas: several messages of one frame add up.
+    ///
+    /// Some servers send the message so far beside each delta, and some the whole message at the end of a
+    /// stream. Behind a delta a message counts only for the kinds of content that no delta brought, and beside
+    /// one only in the frame that ends the answer.
+    fn choice(
+        &mut self,
+        choice: &mut Choice<'_>,
+        ended: bool,
+        known: &mut Came,
+        out: &mut Parts,
+    ) -> Result<bool, ModelError> {
+        let repeats = self.streamed && choice.delta.is_none();
+        if let Some(logprobs) = choice.logprobs.0.filter(|_| !repeats || self.logprobs.is_empty()) {
+            self.logprobs.add(logprobs)?;
+        }
+        if let Some(delta) = &mut choice.delta {
+            self.streamed = true;
+            self.delta(delta, false, out)?;
+            *known = self.came;
+        }
+        let Some(message) = choice.message.as_mut().filter(|_| ended || choice.delta.is_none()) else {
+            return Ok(false);
+        };
+        if self.streamed {
+            message.without(*known);
+        }
+        self.delta(message, true, out)?;
+        Ok(!self.streamed)
+    }
+
     fn delta(&mut self, delta: &mut Delta<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
         // Servers that send both send the same text twice.
         let [field, other] = REASONING_FIELDS;
@@ -212,7 +240,7 @@ impl ChatDecoder {
                 true => self.calls.whole(fragment, out)?,
                 false => self.calls.fragment(fragment, out)?,
             }
-            self.content |= !self.calls.is_empty();
+            self.came.calls |= !self.calls.is_empty();
         }
         Ok(())
     }
@@ -221,7 +249,7 @@ impl ChatDecoder {
         if text.is_empty() {
             return;
         }
-        self.content = true;
+        self.came.text = true;
         let id = self.blocks.open(Kind::Text, out, || None);
         out.push(StreamPart::TextDelta { id, delta: text.into_owned(), metadata: None });
     }
@@ -230,7 +258,7 @@ impl ChatDecoder {
         if text.is_empty() {
             return;
         }
-        self.content = true;
+        self.came.reasoning = true;
         let origin = &self.origin;
         let id = self.blocks.open(Kind::Reasoning, out, || {
             let namespace = origin.target.provider.as_str();
@@ -243,7 +271,7 @@ impl ChatDecoder {
     /// The model's own words for why it does not answer: shown as its text, and the finish says what it is.
     fn refusal(&mut self, refusal: &mut Content<'_>, out: &mut Parts) {
         let text = refusal.take_text();
-        self.refused |= !text.is_empty();
+        self.came.refusal |= !text.is_empty();
         self.text(text, out);
     }
 
@@ -252,7 +280,7 @@ impl ChatDecoder {
         self.text(part.text.take_text(), out);
         self.refusal(&mut part.refusal, out);
         let Some(url) = part.image_url.0.and_then(loose::url) else { return };
-        self.content = true;
+        self.came.files = true;
         self.blocks.close(out);
         let media_type = match url.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()) {
             Some(media_type) if !media_type.is_empty() => media_type.to_owned(),
@@ -264,7 +292,7 @@ impl ChatDecoder {
     /// The reason came, in a frame that was read whole.
     fn finish(&mut self, raw: String, complete: bool, out: &mut Parts) -> Next {
         let unified = match self.dialect.finish(&raw) {
-            _ if self.refused => UnifiedFinish::ContentFilter,
+            _ if self.came.refusal => UnifiedFinish::ContentFilter,
             unified => unified,
         };
         let cut =
@@ -301,7 +329,7 @@ impl ChatDecoder {
         if let Some(logprobs) = self.logprobs.take() {
             values = values.with(namespace, "logprobs", logprobs);
         }
-        if self.refused {
+        if self.came.refusal {
             values = values.with(namespace, "refusal", true.into());
         }
         let metadata = (!values.is_empty()).then(|| Box::new(ProviderMetadata { origin: None, values }));
@@ -311,7 +339,7 @@ impl ChatDecoder {
     /// What it means that no reason came. What there is of the calls is shown, and never becomes one.
     fn unfinished(&mut self, marked: bool, out: &mut Parts) -> ModelError {
         self.calls.show(&self.ids, out);
-        match (marked, self.content) {
+        match (marked, self.came.anything()) {
             (true, true) => ModelError::new(
                 ErrorClass::MissingFinish,
                 "the answer ended without a finish reason: it may be cut",
