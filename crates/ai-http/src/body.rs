@@ -67,6 +67,8 @@ pub(crate) struct Reading {
     begun: bool,
     decoder: Box<dyn Decoder>,
     parts: Parts,
+    /// What the first event says, as long as the decoder has made nothing of any.
+    said: Option<String>,
     /// Comes behind the parts.
     failure: Option<ModelError>,
     phase: Phase,
@@ -101,6 +103,7 @@ impl Reading {
             begun: kind == Kind::Custom,
             decoder,
             parts: Parts::default(),
+            said: None,
             failure: None,
             phase: Phase::Body,
             idle: Patience::new(idle),
@@ -174,7 +177,14 @@ impl Reading {
                 if self.include_raw {
                     self.parts.push(raw(event));
                 }
-                match self.decoder.event(event, &mut self.parts) {
+                let before = self.parts.len();
+                let next = self.decoder.event(event, &mut self.parts);
+                if self.parts.len() > before {
+                    self.said = None;
+                } else if event.number == 1 {
+                    self.said = Some(excerpt(event.data.as_bytes()));
+                }
+                match next {
                     Ok(Next::More) => {}
                     Ok(Next::Done) => self.phase = Phase::Decoded,
                     Ok(Next::Trailing(limit)) => {
@@ -204,7 +214,13 @@ impl Reading {
 
     fn end(&mut self, why: End) {
         self.phase = Phase::Decoded;
-        self.failure = self.decoder.end(why, &mut self.parts).err();
+        let failure = self.decoder.end(why, &mut self.parts).err();
+        self.failure = failure.map(|error| match self.said.take() {
+            Some(said) if error.class() == ErrorClass::Incomplete && error.excerpt().is_none() => {
+                with_words(&error, said)
+            }
+            _ => error,
+        });
     }
 
     fn fail(&mut self, error: ModelError) {
@@ -292,6 +308,12 @@ impl Reading {
 fn raw(event: Event<'_>) -> StreamPart {
     let raw_value = serde_json::from_str(event.data).unwrap_or_else(|_| Value::String(event.data.to_owned()));
     StreamPart::Raw { raw_value }
+}
+
+/// The error of an answer that the decoder could make nothing of, with what it says.
+fn with_words(error: &ModelError, said: String) -> ModelError {
+    let message = format!("{}; it said: {said}", error.message());
+    rebuild(error, error.class(), message, str::to_owned).with_excerpt(said)
 }
 
 fn no_finish() -> ModelError {

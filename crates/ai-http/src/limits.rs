@@ -15,10 +15,15 @@ use ai_provider::{ErrorClass, ModelError};
 pub struct Limits {
     /// Bytes of one line. Default 32 MiB: an image comes as one line of base64, and APIs stop at 20 MiB.
     pub line: usize,
-    /// Data lines of one event. Default 65,536: pretty-printed JSON has one per field, nothing has more.
+    /// Lines of one event, whatever their field. Default 65,536: pretty-printed JSON has one per field,
+    /// nothing has more.
     pub event_lines: usize,
     /// Bytes of the data of one event. Default 32 MiB, as for a line.
     pub event_bytes: usize,
+    /// Bytes between two events that are no data: comments, blank lines, other fields. They show that the
+    /// server is alive, and so no time limit ends them. Default 4 MiB: a comment each second for more than a
+    /// day.
+    pub idle_bytes: usize,
     /// Bytes of a body that is read whole. Default 64 MiB: several images in one answer. A streamed body has
     /// no limit, since no more than one event of it is held.
     pub body: usize,
@@ -34,6 +39,7 @@ impl Default for Limits {
             line: 32 * MIB,
             event_lines: 65_536,
             event_bytes: 32 * MIB,
+            idle_bytes: 4 * MIB,
             body: 64 * MIB,
             error_body: 64 * 1024,
         }

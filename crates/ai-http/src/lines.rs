@@ -122,6 +122,33 @@ impl LineBuffer {
     }
 }
 
+/// Bytes that came since the last event and belong to no data: what a server can send without end.
+#[derive(Debug)]
+pub(crate) struct Quiet {
+    bytes: usize,
+    limit: usize,
+}
+
+impl Quiet {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: 0, limit }
+    }
+
+    /// A line came that gives no event.
+    pub(crate) fn pass(&mut self, line: &[u8]) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(line.len() + 1);
+        if self.bytes > self.limit {
+            return Err(too_large("what the server sent without an event", self.limit, "bytes"));
+        }
+        Ok(())
+    }
+
+    /// An event came.
+    pub(crate) fn end(&mut self) {
+        self.bytes = 0;
+    }
+}
+
 /// Makes room by doubling, but not far beyond what the limit lets in.
 pub(crate) fn grow(bytes: &mut Vec<u8>, more: usize, limit: usize) {
     let needed = bytes.len().saturating_add(more);
@@ -150,23 +177,30 @@ fn not_text(error: Utf8Error, at_end: bool) -> ModelError {
 #[derive(Debug)]
 pub struct LinesFramer {
     lines: LineBuffer,
+    quiet: Quiet,
     number: u64,
 }
 
 impl LinesFramer {
     /// A framer for one body.
     pub fn new(limits: &Limits) -> Self {
-        Self { lines: LineBuffer::new(limits.line), number: 0 }
+        Self { lines: LineBuffer::new(limits.line), quiet: Quiet::new(limits.idle_bytes), number: 0 }
     }
 
     fn event(&mut self, line: Range<usize>, at_end: bool) -> Result<Option<Event<'_>>, ModelError> {
         self.number += 1;
+        self.quiet.end();
         let number = self.number;
         Ok(Some(Event { name: None, data: text(self.lines.get(line), at_end)?.trim_ascii(), number }))
     }
 
-    fn is_blank(&self, line: &Range<usize>) -> bool {
-        self.lines.get(line.clone()).trim_ascii().is_empty()
+    fn is_blank(&mut self, line: &Range<usize>) -> Result<bool, ModelError> {
+        let line = self.lines.get(line.clone());
+        let blank = line.trim_ascii().is_empty();
+        if blank {
+            self.quiet.pass(line)?;
+        }
+        Ok(blank)
     }
 }
 
@@ -177,7 +211,7 @@ impl Framer for LinesFramer {
 
     fn next(&mut self) -> Result<Option<Event<'_>>, ModelError> {
         while let Some(line) = self.lines.next_line()? {
-            if !self.is_blank(&line) {
+            if !self.is_blank(&line)? {
                 return self.event(line, false);
             }
         }
@@ -186,7 +220,7 @@ impl Framer for LinesFramer {
 
     fn end(&mut self) -> Result<Option<Event<'_>>, ModelError> {
         while let Some(line) = self.lines.rest()? {
-            if !self.is_blank(&line) {
+            if !self.is_blank(&line)? {
                 return self.event(line, true);
             }
         }

@@ -1,22 +1,27 @@
 use std::ops::Range;
 
-use ai_provider::ModelError;
+use ai_provider::{ErrorClass, ModelError};
 
 use crate::codec::Event;
+use crate::excerpt::excerpt;
 use crate::framer::Framer;
 use crate::limits::{Limits, too_large};
-use crate::lines::{LineBuffer, grow, text};
+use crate::lines::{LineBuffer, Quiet, grow, text};
 
 #[cfg(test)]
 mod tests;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
+/// Bytes kept of a body that is no event stream: enough for an excerpt of it.
+const FOREIGN: usize = 4 * 1024;
+
 /// Server-sent events, by the line rules of the WHATWG standard, with two deviations:
 /// a last event that lacks only its blank line is delivered, since servers close right behind it, and
 /// bytes that are no text are an error instead of replacement characters.
 ///
-/// Blocks without data, comments, `id` and `retry` give no event. The work is linear in the bytes, whatever
+/// Blocks without data, comments, `id` and `retry` give no event. A body that has given none by its end, and
+/// holds lines of another kind, is a `Protocol` error that says what they say. The work is linear in the bytes, whatever
 /// the cutting, and an event is borrowed from the one buffer.
 ///
 /// ```
@@ -34,7 +39,11 @@ pub struct SseFramer {
     data: Data,
     /// The data of an event whose lines do not lie together.
     joined: Vec<u8>,
-    data_lines: usize,
+    /// Lines of the block that are fields.
+    field_lines: usize,
+    quiet: Quiet,
+    /// Lines that are none of an event stream, as long as there was no event.
+    foreign: Vec<u8>,
     name: String,
     number: u64,
     first_line: bool,
@@ -59,7 +68,9 @@ impl SseFramer {
             lines: LineBuffer::new(limits.line),
             data: Data::None,
             joined: Vec::new(),
-            data_lines: 0,
+            field_lines: 0,
+            quiet: Quiet::new(limits.idle_bytes),
+            foreign: Vec::new(),
             name: String::new(),
             number: 0,
             first_line: true,
@@ -71,7 +82,7 @@ impl SseFramer {
 
     fn forget(&mut self) {
         self.data = Data::None;
-        self.data_lines = 0;
+        self.field_lines = 0;
         self.joined.clear();
         self.name.clear();
         self.handed_out = false;
@@ -86,19 +97,42 @@ impl SseFramer {
             }
         }
         let bytes = self.lines.get(line.clone());
-        if bytes.is_empty() {
-            if self.has_data() {
-                return Ok(true);
+        if let Some(value) = field(bytes, b"data") {
+            if value.is_empty() {
+                self.quiet.pass(bytes)?;
             }
+            let value = line.end - value.len()..line.end;
+            self.count_field()?;
+            self.add_data(value)?;
+            return Ok(false);
+        }
+        if bytes.is_empty() && self.has_data() {
+            return Ok(true);
+        }
+        self.quiet.pass(bytes)?;
+        if bytes.is_empty() {
             self.forget();
-        } else if let Some(value) = field(bytes, b"data") {
-            self.add_data(line.end - value.len()..line.end)?;
         } else if let Some(value) = field(bytes, b"event") {
             let name = text(value, at_end)?;
             self.name.clear();
             self.name.push_str(name);
+            self.count_field()?;
+        } else if field(bytes, b"id").is_some() || field(bytes, b"retry").is_some() {
+            self.count_field()?;
+        } else if self.number == 0 && !bytes.starts_with(b":") && !(at_end && is_begin(bytes)) {
+            let room = FOREIGN.saturating_sub(self.foreign.len());
+            self.foreign.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            self.foreign.push(b'\n');
         }
         Ok(false)
+    }
+
+    fn count_field(&mut self) -> Result<(), ModelError> {
+        self.field_lines += 1;
+        if self.field_lines > self.max_lines {
+            return Err(too_large("an event of the stream", self.max_lines, "lines"));
+        }
+        Ok(())
     }
 
     fn has_data(&self) -> bool {
@@ -110,10 +144,6 @@ impl SseFramer {
     }
 
     fn add_data(&mut self, line: Range<usize>) -> Result<(), ModelError> {
-        self.data_lines += 1;
-        if self.data_lines > self.max_lines {
-            return Err(too_large("an event of the stream", self.max_lines, "lines"));
-        }
         let before = match &self.data {
             Data::None => 0,
             Data::Line(first) => first.len() + 1,
@@ -122,7 +152,7 @@ impl SseFramer {
         if before + line.len() > self.max_bytes {
             return Err(too_large("an event of the stream", self.max_bytes, "bytes"));
         }
-        if self.data_lines == 1 {
+        if matches!(self.data, Data::None) {
             self.data = Data::Line(line);
         } else {
             self.join();
@@ -145,6 +175,7 @@ impl SseFramer {
     fn event(&mut self, at_end: bool) -> Result<Option<Event<'_>>, ModelError> {
         self.handed_out = true;
         self.number += 1;
+        self.quiet.end();
         let data = match &self.data {
             Data::None => &[],
             Data::Line(line) => self.lines.get(line.clone()),
@@ -188,8 +219,26 @@ impl Framer for SseFramer {
                 return self.event(false);
             }
         }
-        if self.has_data() { self.event(true) } else { Ok(None) }
+        if self.has_data() {
+            return self.event(true);
+        }
+        if self.number == 0 && !self.foreign.trim_ascii().is_empty() {
+            return Err(no_events(&self.foreign));
+        }
+        Ok(None)
     }
+}
+
+/// Whether a line that was cut may have been going to be a field, or a byte-order mark.
+fn is_begin(line: &[u8]) -> bool {
+    [BOM, b"data", b"event", b"id", b"retry"].iter().any(|whole| whole.starts_with(line))
+}
+
+/// What a proxy or a server says in place of events, in its own words.
+fn no_events(said: &[u8]) -> ModelError {
+    let said = excerpt(said);
+    let message = format!("the answer is no stream of events, but says: {said}");
+    ModelError::new(ErrorClass::Protocol, message).with_excerpt(said)
 }
 
 /// The value of a line, if this is its field: without the colon and one space behind it.

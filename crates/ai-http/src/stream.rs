@@ -9,13 +9,15 @@ use std::time::Duration;
 use ai_provider::{CallContext, ErrorClass, ModelError, Request, StreamPart, Warning};
 use bytes::Bytes;
 use futures_core::Stream;
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
 
 use crate::body::{Reading, Step};
 use crate::call::HttpCall;
 use crate::codec::{CallInfo, Codec, Decoder, Framing, IdSeed};
 use crate::excerpt::excerpt;
 use crate::model::Shared;
-use crate::redact::Secrets;
+use crate::redact::{Secrets, rebuild};
 use crate::report::Report;
 use crate::transport::Body;
 use crate::wait::{Guard, Patience};
@@ -192,13 +194,37 @@ async fn open<C: Codec>(shared: Arc<Shared<C>>, prepared: Prepared) -> Result<Re
     report.answered(&response);
     let (status, headers) = (response.status, response.headers);
     tracing::debug!(model = %shared.target, status = status.as_u16(), request_id = report.request_id(), "answered");
+    let compressed = compression(&headers);
     if !status.is_success() {
-        let body = read_some(response.body, Bytes::new(), shared.limits.error_body).await;
-        let error = shared.codec.error(status, &headers, &body);
+        // What cannot be read is not read.
+        let limit = if compressed.is_some() { 0 } else { shared.limits.error_body };
+        let body = read_some(response.body, Bytes::new(), limit).await;
+        let mut error = shared.codec.error(status, &headers, &body);
+        if let Some(how) = compressed {
+            let message = format!("{} ({})", error.message(), unreadable(how));
+            error = rebuild(&error, error.class(), message, str::to_owned);
+        }
         return Err(report.complete_response(error, status.as_u16(), &headers));
+    }
+    if let Some(how) = compressed {
+        let message = format!("{}: check proxies on the way", unreadable(how));
+        return Err(report.complete(ModelError::new(ErrorClass::Protocol, message)));
     }
     let reading = Reading::new(response.body, framing, decoder, shared.timeouts.idle, shared.limits, report);
     Ok(reading.with_raw(include_raw))
+}
+
+/// How the body is compressed, if it is. The transport undoes what it has asked for, and then removes the
+/// header.
+fn compression(headers: &HeaderMap) -> Option<&'static str> {
+    const KNOWN: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
+    let values = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let mut names = values.flat_map(|value| value.split(',')).map(str::trim);
+    names.find_map(|name| KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name)))
+}
+
+fn unreadable(how: &str) -> String {
+    format!("the server sent a compressed body ({how}) that was not asked for and cannot be read")
 }
 
 fn no_answer(limit: Option<Duration>) -> ModelError {

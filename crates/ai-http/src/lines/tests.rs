@@ -51,6 +51,15 @@ fn a_bad_line_is_an_error() {
     assert_eq!(run(&limits, [b"a\xE5".as_slice()]).1, Some(ErrorClass::Incomplete));
 }
 
+/// [HT-29]
+#[test]
+fn blank_lines_have_an_end() {
+    let limits = Limits { idle_bytes: 100, ..Limits::default() };
+    let fits = format!("{}{{}}\n", "   \n".repeat(25));
+    assert_eq!(run(&limits, [fits.repeat(3).as_bytes()]), (vec!["{}".to_owned(); 3], None));
+    assert_eq!(run(&limits, ["\n".repeat(101).as_bytes()]).1, Some(ErrorClass::TooLarge));
+}
+
 /// [HT-12]
 #[test]
 fn a_buffer_grows_to_its_limit_and_not_beyond() {

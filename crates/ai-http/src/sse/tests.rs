@@ -229,6 +229,66 @@ fn comments_between_data_lines_take_no_memory() {
     assert_eq!(framer.next().unwrap().unwrap().data, "a");
 }
 
+/// [HT-13]
+#[test]
+fn fields_of_any_kind_count_as_lines_of_an_event() {
+    for field in ["event: x\n", "id: 7\n", "retry: 1\n", "data\n", "id\n"] {
+        let fits = format!("{}data: x\n\n", field.repeat(9));
+        assert_eq!(run(&small(), [fits.repeat(3).as_bytes()]).1, None, "{field}");
+        assert_eq!(run(&small(), [field.repeat(11).as_bytes()]).1, Some(ErrorClass::TooLarge), "{field}");
+    }
+}
+
+/// [HT-29]
+#[test]
+fn what_gives_no_event_has_an_end() {
+    let limits = Limits { idle_bytes: 1000, ..Limits::default() };
+    for quiet in
+        [": ping\n\n", "\n", "\r\n", "event: x\n\n", "id: 1\n", "retry: 5\n\n", "other: 1\n", "nonsense\n"]
+    {
+        let least = quiet.len() - quiet.matches('\r').count();
+        let fits = quiet.repeat(1000 / least);
+        let body = format!("{fits}data: x\n\n").repeat(3);
+        let (seen, error, _) = run(&limits, [body.as_bytes()]);
+        assert_eq!((seen.len(), error), (3, None), "an event begins anew: {quiet:?}");
+        let mut framer = SseFramer::new(&limits);
+        let stopped_at = (1..=100_000).find(|_| {
+            framer.push(quiet.as_bytes());
+            framer.next().is_err_and(|error| error.class() == ErrorClass::TooLarge)
+        });
+        assert_eq!(stopped_at, Some(1000 / least + 1), "{quiet:?}");
+        assert!(framer.lines.capacity() <= 4096 && framer.foreign.capacity() <= 4096, "{quiet:?}");
+    }
+}
+
+/// [HT-19]
+#[test]
+fn a_body_that_is_no_stream_says_what_it_says() {
+    let said = |body: &str| {
+        let mut framer = SseFramer::new(&Limits::default());
+        framer.push(body.as_bytes());
+        while framer.next().unwrap().is_some() {}
+        framer.end().map(|event| event.is_some()).map_err(|error| {
+            assert_eq!(error.class(), ErrorClass::Protocol);
+            let excerpt = error.excerpt().unwrap().to_owned();
+            assert!(error.message().ends_with(&excerpt), "{error}");
+            excerpt
+        })
+    };
+    let proxy = "upstream connect error or disconnect/reset before headers";
+    assert_eq!(said(proxy), Err(proxy.to_owned()));
+    assert_eq!(said("\"quota exceeded\""), Err("\"quota exceeded\"".to_owned()));
+    assert_eq!(said(": hi\n\nid: 1\n\nerror: no\r\nretry later\n"), Err("error: no retry later".to_owned()));
+    assert_eq!(said(&"word\n".repeat(100_000)).unwrap_err().chars().count(), 301);
+    assert_eq!(said("notice\n\ndata: x"), Ok(true), "a line of another kind before an event is passed over");
+    for cut in
+        ["", " ", "\u{feff}", ": cut", "d", "dat", "data", "data:", "ev", "event: x", "i", "retr", "retry: 1"]
+    {
+        assert!(matches!(said(cut), Ok(false)), "{cut:?} may be a stream that was cut");
+    }
+    assert_eq!(said("dat\n"), Err("dat".to_owned()), "a whole line is what it is");
+}
+
 /// [HT-12]
 #[test]
 fn a_line_without_end_stops_at_the_limit() {
@@ -288,27 +348,36 @@ fn by_the_book(body: &str) -> Vec<(Option<String>, String)> {
     found
 }
 
-/// [HT-10] Random bodies out of the grammar's pieces, cut at random and byte by byte.
+/// Whether a body holds a line that the standard has no meaning for.
+fn is_foreign(body: &str) -> bool {
+    let mut lines = body.strip_prefix('\u{feff}').unwrap_or(body).split(['\n', '\r']);
+    lines.any(|line| !matches!(line.split(':').next(), Some("" | "data" | "event" | "id" | "retry")))
+}
+
+/// [HT-10] [HT-19] Random bodies out of the grammar's pieces, cut at random and byte by byte.
 #[test]
 fn any_cutting_gives_what_the_standard_says() {
     let end = prop_oneof![4 => Just("\n"), 2 => Just("\r\n"), 2 => Just("\r")];
     let content = prop_oneof![
         6 => "(data|data:|data: |data:  )[a-c{}:é🙂]{0,6}",
         2 => "event: ?[a-z]{0,4}",
-        1 => "(id|retry|other): [0-9]{0,3}",
+        2 => "(id|retry|other|error): [0-9]{0,3}",
         1 => ":[ a-z]{0,5}",
         5 => Just(String::new()),
     ];
     let line = (content, end).prop_map(|(content, end)| content + end);
-    let body = (any::<bool>(), proptest::collection::vec(line, 0..24), "(data: tail)?").prop_map(
-        |(mark, lines, tail)| format!("{}{}{tail}", if mark { "\u{feff}" } else { "" }, lines.concat()),
-    );
+    let lines = prop_oneof![4 => proptest::collection::vec(line.clone(), 0..24), 1 => proptest::collection::vec(line, 1..4)];
+    let body = (any::<bool>(), lines, "(data: tail)?").prop_map(|(mark, lines, tail)| {
+        format!("{}{}{tail}", if mark { "\u{feff}" } else { "" }, lines.concat())
+    });
     let cuts = proptest::collection::vec(any::<prop::sample::Index>(), 0..8);
-    let (cases, rich) = (Cell::new(0), Cell::new(0));
+    let (cases, rich, foreign) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let config = Config { cases: 2_000, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&(body, cuts), |(body, cuts)| {
             let expected = by_the_book(&body);
+            let no_stream = expected.is_empty() && is_foreign(&body);
+            let failure = no_stream.then_some(ErrorClass::Protocol);
             let bytes = body.as_bytes();
             let mut at: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
             at.extend([0, bytes.len()]);
@@ -317,18 +386,20 @@ fn any_cutting_gives_what_the_standard_says() {
             let cut_here = run(&Limits::default(), pieces);
             let bytewise = run(&Limits::default(), bytes.chunks(1));
             for (seen, error, _) in [cut_here, bytewise] {
-                prop_assert_eq!(error, None);
+                prop_assert_eq!(error, failure);
                 let numbers: Vec<u64> = seen.iter().map(|event: &Seen| event.2).collect();
                 prop_assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
                 let seen: Vec<_> = seen.into_iter().map(|(name, data, _)| (name, data)).collect();
                 prop_assert_eq!(&seen, &expected);
             }
             cases.set(cases.get() + 1);
+            foreign.set(foreign.get() + usize::from(no_stream));
             rich.set(rich.get() + usize::from(expected.len() >= 2));
             Ok(())
         })
         .unwrap();
     assert!(rich.get() * 4 >= cases.get(), "{} of {} bodies had two events", rich.get(), cases.get());
+    assert!(foreign.get() * 50 >= cases.get(), "{} of {} were no stream", foreign.get(), cases.get());
 }
 
 proptest! {

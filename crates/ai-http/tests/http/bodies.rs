@@ -57,6 +57,7 @@ fn limits() -> Limits {
     limits.event_bytes = 512 * 1024;
     limits.event_lines = 1000;
     limits.body = 2 * 1024 * 1024;
+    limits.idle_bytes = 256 * 1024;
     limits
 }
 
@@ -77,6 +78,20 @@ async fn an_event_without_end_stops_the_read() {
     let outcome = call(&model(transport.clone()).with_limits(limits())).await;
     assert_eq!(brief(&outcome), ("a", None, Some(ErrorClass::TooLarge)));
     assert!(transport.read() <= 1000 * "data: x\n".len() + CHUNK, "{}", transport.read());
+}
+
+/// [HT-29] [HT-13]
+#[tokio::test]
+async fn a_server_that_sends_no_events_is_not_read_for_ever() {
+    let begin = "data: {\"text\":\"a\"}\n\n";
+    for again in
+        [": ping\n\n", ": ping\n", "event: x\n", "id: 1\n\n", "retry: 1\n", "\n", "\r", "x\n", "data\n\n"]
+    {
+        let transport = Endless::new(200, begin, again);
+        let outcome = call(&model(transport.clone()).with_limits(limits())).await;
+        assert_eq!(brief(&outcome), ("a", None, Some(ErrorClass::TooLarge)), "{again:?}");
+        assert!(transport.read() <= limits().idle_bytes + CHUNK, "{again:?}: {}", transport.read());
+    }
 }
 
 /// [HT-15]

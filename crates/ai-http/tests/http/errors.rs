@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use ai_provider::{ErrorClass, Hint, ModelError};
-use ai_testkit::{MemoryReply, MemoryTransport};
+use ai_testkit::{Cut, MemoryReply, MemoryTransport};
 use http::StatusCode;
 
-use crate::api::{URL, call, model};
+use crate::api::{URL, brief, call, frames, model};
 
 fn reply(status: u16, body: &str) -> MemoryReply {
     MemoryReply::new(StatusCode::from_u16(status).unwrap(), body.to_owned())
@@ -95,4 +95,54 @@ async fn a_missing_key_is_said_so() {
     let error = error_of(reply(401, r#"{"error":{"message":"missing key"}}"#)).await;
     assert_eq!(error.class(), ErrorClass::Auth);
     assert_eq!(error.message(), "missing key (the request carried no key)");
+}
+
+/// [HT-19] [HT-22]
+#[tokio::test]
+async fn what_a_server_says_in_place_of_an_answer_is_kept() {
+    let no_stream =
+        ["upstream connect error or disconnect/reset before headers", "\"quota exceeded\"", "error: busy\n"];
+    for said in no_stream {
+        for label in ["text/plain", "text/event-stream", "application/json"] {
+            let reply = MemoryReply::ok(said).header("content-type", label).cut(Cut::Every(1));
+            let error = call(&model(MemoryTransport::new().reply(reply))).await.2.unwrap();
+            assert_eq!((error.class(), error.retryable()), (ErrorClass::Protocol, false), "{error}");
+            assert_eq!(error.excerpt(), Some(said.trim()));
+            assert!(error.to_string().ends_with(said.trim()), "{error}");
+        }
+    }
+    let unknown = "{\"message\":\"Internal thing\",\"statusCode\":500}";
+    for body in [unknown.to_owned(), frames(&[unknown]), frames(&[unknown, "{\"more\":1}"])] {
+        let error = call(&model(MemoryTransport::new().reply(MemoryReply::ok(body)))).await.2.unwrap();
+        assert_eq!((error.class(), error.excerpt()), (ErrorClass::Incomplete, Some(unknown)));
+        assert!(error.message().ends_with(unknown), "{error}");
+    }
+    let begun = frames(&["{\"text\":\"hi\"}", "{\"more\":1}"]);
+    let error = call(&model(MemoryTransport::new().reply(MemoryReply::ok(begun)))).await.2.unwrap();
+    assert_eq!((error.message(), error.excerpt()), ("no finish came", None), "the answer had begun");
+}
+
+/// [HT-48]
+#[tokio::test]
+async fn a_compressed_body_that_nobody_asked_for_is_named() {
+    let bytes = [b"\x1f\x8b\x08\x00".as_slice(), &[0xC3, 0x28, 0x80, 0xFF].repeat(50)].concat();
+    for how in ["gzip", "GZip", "br", "zstd", "identity, deflate", "x-gzip"] {
+        for (status, class) in [
+            (StatusCode::OK, ErrorClass::Protocol),
+            (StatusCode::TOO_MANY_REQUESTS, ErrorClass::RateLimit),
+            (StatusCode::BAD_GATEWAY, ErrorClass::Server),
+        ] {
+            let reply = MemoryReply::new(status, bytes.clone()).header("content-encoding", how);
+            let error = call(&model(MemoryTransport::new().reply(reply))).await.2.unwrap();
+            assert_eq!(error.class(), class);
+            assert!(error.message().contains("compressed body") && error.message().is_ascii(), "{error}");
+            assert_eq!(error.excerpt(), None);
+            assert_eq!(error.retryable(), !status.is_success());
+        }
+    }
+    for how in ["identity", "utf-8", ""] {
+        let reply = MemoryReply::sse(frames(&["{\"finish\":\"stop\"}"])).header("content-encoding", how);
+        let outcome = call(&model(MemoryTransport::new().reply(reply))).await;
+        assert_eq!(brief(&outcome), ("", Some("stop"), None), "{how:?} compresses nothing");
+    }
 }
