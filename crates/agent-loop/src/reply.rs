@@ -28,11 +28,12 @@ pub struct AgentReply {
     pub new_messages: Vec<Arc<Message>>,
 }
 
-/// A run that gave no reply. It keeps what the run had done until then.
-#[derive(Clone, Debug)]
+/// A run that gave no reply. It keeps what the run had done until then; `Debug` shows the outcome and the error
+/// alone.
+#[derive(Clone)]
 pub struct AgentError(Box<Inner>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Inner {
     partial: AgentReply,
     error: Option<ModelError>,
@@ -58,6 +59,16 @@ impl AgentError {
     /// Whether the caller cancelled.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.outcome(), Outcome::Cancelled { .. })
+    }
+}
+
+// The history would bury the error where `main` returns it.
+impl fmt::Debug for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentError")
+            .field("outcome", &self.outcome().as_str())
+            .field("error", &format_args!("{self}"))
+            .finish_non_exhaustive()
     }
 }
 

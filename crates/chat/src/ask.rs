@@ -20,6 +20,13 @@ pub(crate) const MAX_QUESTION: u64 = 16 << 20;
 pub(crate) async fn ask(session: &Session, ask: &Ask, view: &mut View) -> Result<(), Failure> {
     let question = match ask.question.as_slice() {
         [dash] if dash == "-" => read(io::stdin().lock())?,
+        // `what is 5 - 3` is a question; a dash at an end of it is meant for standard input.
+        [dash, ..] | [.., dash] if dash == "-" => {
+            return Err(Failure::usage(
+                "`-` reads the whole question from standard input and takes no words beside it; put instructions \
+                 into --system, or quotes around a question with a dash",
+            ));
+        }
         words => words.join(" "),
     };
     if question.trim().is_empty() {

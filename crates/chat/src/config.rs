@@ -1,6 +1,7 @@
 //! The configuration file: providers, models and tools. Flags win over it; see [`crate::setup`].
 
 mod error;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,8 @@ use ai_provider::ReasoningEffort;
 use serde::Deserialize;
 
 pub(crate) use self::error::ConfigError;
+use self::error::Misread;
+use self::table::{table, tables};
 use crate::tools::ToolName;
 
 /// The largest configuration file, in bytes: hundreds of times what a person writes.
@@ -27,11 +30,11 @@ pub(crate) struct Config {
     pub(crate) default_model: Option<String>,
     /// Instructions for every model that has none of its own.
     pub(crate) system: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tables")]
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "tables")]
     pub(crate) models: BTreeMap<String, ModelConfig>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "table")]
     pub(crate) tools: ToolsConfig,
 }
 
@@ -96,15 +99,16 @@ impl Config {
     /// If it cannot be read, or says something that is not understood; the error names the place.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = read_text(path).map_err(|error| ConfigError::unreadable(path, &error))?;
-        let mut config = Self::parse(&text).map_err(|error| ConfigError::from_toml(path, &text, &error))?;
+        let mut config = Self::parse(&text).map_err(|error| ConfigError::from_toml(path, &text, error))?;
         if let (Some(root), Some(folder)) = (&mut config.tools.root, path.parent()) {
             *root = folder.join(&root);
         }
         Ok(config)
     }
 
-    fn parse(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+    fn parse(text: &str) -> Result<Self, Misread> {
+        let tree = toml::Deserializer::parse(text).map_err(Misread::syntax)?;
+        serde_path_to_error::deserialize(tree).map_err(Misread::from)
     }
 }
 

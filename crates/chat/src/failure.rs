@@ -4,10 +4,12 @@
 mod tests;
 
 use std::io;
+use std::time::Duration;
 
 use ai_core::RunEnd;
 use ai_core::run::Outcome;
 use ai_provider::{ErrorClass, Hint, ModelError};
+use jiff::{SignedDuration, ZonedDateTime};
 
 /// The program failed. Holds no secret: keys never enter an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +130,7 @@ fn advice(error: &ModelError) -> Option<String> {
     let fixed = match error.class() {
         ErrorClass::RateLimit | ErrorClass::Overloaded => {
             return Some(match error.hint() {
-                Some(Hint::After(wait)) => format!("Try again in {} s.", wait.as_secs_f64().ceil()),
+                Some(Hint::After(wait)) => try_again(wait, &ZonedDateTime::now()),
                 _ => "Try again later.".to_owned(),
             });
         }
@@ -143,4 +145,22 @@ fn advice(error: &ModelError) -> Option<String> {
         _ => return None,
     };
     Some(fixed.to_owned())
+}
+
+/// When to try again, in the unit a person would use: a wait over two days is a date.
+fn try_again(wait: Duration, now: &ZonedDateTime) -> String {
+    let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+    let minutes = seconds.div_ceil(60);
+    match (seconds, minutes) {
+        (..=120, _) => format!("Try again in {seconds} s."),
+        (_, ..=120) => format!("Try again in {minutes} min."),
+        (_, ..=2_880) => match (minutes / 60, minutes % 60) {
+            (hours, 0) => format!("Try again in {hours} h."),
+            (hours, minutes) => format!("Try again in {hours} h {minutes} min."),
+        },
+        _ => match SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok()) {
+            Some(then) => format!("Try again after {}.", then.strftime("%A %Y-%m-%d %H:%M")),
+            None => "Try again later: the server names a time beyond the calendar.".to_owned(),
+        },
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agent_loop::{Agent, AgentEvent, UiChunk};
 use ai_core::ToolLoop;
-use ai_provider::{CancellationToken, Message};
+use ai_provider::{CancellationToken, ErrorClass, Message};
 use futures_util::StreamExt;
 use tokio::signal::ctrl_c;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -38,6 +38,14 @@ pub(crate) struct Answer {
     pub(crate) messages: Vec<Arc<Message>>,
     /// Why there is no whole answer, if there is none.
     pub(crate) failure: Option<Failure>,
+    /// Whether the request itself was wrong: the same question would be refused again.
+    pub(crate) refused: bool,
+}
+
+impl Answer {
+    fn broken(failure: Failure) -> Self {
+        Self { messages: Vec::new(), failure: Some(failure), refused: false }
+    }
 }
 
 impl Session {
@@ -112,7 +120,7 @@ impl Session {
                 _ = &mut interrupt => {
                     if cancel.is_cancelled() {
                         view.end()?;
-                        return Ok(Answer { messages: Vec::new(), failure: Some(Failure::interrupted(said)) });
+                        return Ok(Answer::broken(Failure::interrupted(said)));
                     }
                     cancel.cancel();
                     interrupt.set(ctrl_c());
@@ -149,14 +157,23 @@ impl Session {
         }
         view.end()?;
         let Some(end) = run.run_end() else {
-            return Ok(Answer { messages: Vec::new(), failure: Some(Failure::new("the run broke off")) });
+            return Ok(Answer::broken(Failure::new("the run broke off")));
         };
         if !end.steps.is_empty() {
             let (steps, time) = (end.steps.len(), started.elapsed());
             view.summary(&Summary { model: &model, steps, usage: &end.usage, time })?;
         }
-        Ok(Answer { messages: end.new_messages.clone(), failure: Failure::of_run(end, &model, said) })
+        Ok(Answer {
+            messages: end.new_messages.clone(),
+            failure: Failure::of_run(end, &model, said),
+            refused: end.error.as_ref().is_some_and(|error| refuses_the_request(error.class())),
+        })
     }
+}
+
+/// What no waiting mends: the same request gets the same answer.
+fn refuses_the_request(class: ErrorClass) -> bool {
+    matches!(class, ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentRefused)
 }
 
 fn read_config(named: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<Config, Failure> {

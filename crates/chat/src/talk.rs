@@ -51,8 +51,12 @@ pub(crate) async fn talk(session: &Session, view: &mut View) -> Result<u8, Failu
             Entry::Question(question) => {
                 history.push(Arc::new(Message::user(question)));
                 let answer = session.answer(&history, view).await.map_err(Failure::of_screen)?;
-                if let Some(failure) = keep(&mut history, answer) {
+                let (failure, note) = keep(&mut history, answer);
+                if let Some(failure) = failure {
                     view.failure(&failure).map_err(Failure::of_screen)?;
+                    if let Some(note) = note {
+                        view.note(note).map_err(Failure::of_screen)?;
+                    }
                     if failure.code == INTERRUPTED && !input.is_interactive() {
                         return Ok(INTERRUPTED);
                     }
@@ -63,15 +67,23 @@ pub(crate) async fn talk(session: &Session, view: &mut View) -> Result<u8, Failu
     }
 }
 
-/// Adds an answer to the history. A question that failed without any step is taken back: it may be what the
-/// server did not like, and would be sent again with each further one.
-fn keep(history: &mut Vec<Arc<Message>>, answer: Answer) -> Option<Failure> {
+const KEPT: &str = "The question stays in the conversation, without an answer.";
+const TAKEN_BACK: &str =
+    "The question is taken back from the conversation: it would be refused again with each further one.";
+
+/// Adds an answer to the history; gives what failed, and what became of a question that got no answer. It stays,
+/// unless the request itself was refused: then each further one, which would hold it too, would be as well.
+fn keep(history: &mut Vec<Arc<Message>>, answer: Answer) -> (Option<Failure>, Option<&'static str>) {
     let failed = answer.failure.as_ref().is_some_and(|failure| failure.code != INTERRUPTED);
-    if failed && answer.messages.is_empty() {
-        history.pop();
-    }
+    let note = (failed && answer.messages.is_empty()).then(|| match answer.refused {
+        true => {
+            history.pop();
+            TAKEN_BACK
+        }
+        false => KEPT,
+    });
     history.extend(answer.messages);
-    answer.failure
+    (answer.failure, note)
 }
 
 /// What a line means.

@@ -67,6 +67,8 @@ async fn a_model_that_fails() {
     let source = error.source().unwrap().downcast_ref::<ModelError>().unwrap();
     assert_eq!(source.status(), Some(529));
     assert!(!error.is_cancelled());
+    let shown = r#"AgentError { outcome: "failed", error: overloaded (HTTP 529): busy, .. }"#;
+    assert_eq!(format!("{error:?}"), shown);
 }
 
 /// [AL-34]

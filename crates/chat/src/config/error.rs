@@ -2,6 +2,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_path_to_error::Segment;
+
 use crate::text::{nearest, visible_line};
 
 /// What is wrong with a configuration file, and where. Never shows a value of the file: it may be a key that was
@@ -26,13 +28,76 @@ impl ConfigError {
         Self { path: path.to_owned(), line: None, message }
     }
 
-    pub(super) fn from_toml(path: &Path, text: &str, error: &toml::de::Error) -> Self {
+    pub(super) fn from_toml(path: &Path, text: &str, Misread { error, field }: Misread) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start));
-        Self {
-            path: path.to_owned(),
-            line: before.map(|before| before.matches('\n').count() + 1),
-            message: explain(error.message()),
+        let mut message = explain(error.message());
+        if let Some(name) = field.last().filter(|_| message.starts_with("invalid ")) {
+            message = format!("`{}`: {message}; write {}", visible_line(name), example(&field));
         }
+        Self { path: path.to_owned(), line: before.map(|before| before.matches('\n').count() + 1), message }
+    }
+}
+
+/// What TOML's reader says, and the field it was at: the names from the root down to it.
+#[derive(Debug)]
+pub(super) struct Misread {
+    error: toml::de::Error,
+    field: Vec<String>,
+}
+
+impl Misread {
+    pub(super) fn syntax(error: toml::de::Error) -> Self {
+        Self { error, field: Vec::new() }
+    }
+}
+
+impl From<serde_path_to_error::Error<toml::de::Error>> for Misread {
+    fn from(error: serde_path_to_error::Error<toml::de::Error>) -> Self {
+        let field = error.path().iter().filter_map(|segment| match segment {
+            Segment::Map { key } => Some(key.clone()),
+            _ => None,
+        });
+        Self { field: field.collect(), error: error.into_inner() }
+    }
+}
+
+/// Each field with a value of the right kind.
+const EXAMPLES: &[&str] = &[
+    "default_model = \"openai:gpt-4.1-mini\"",
+    "system = \"Be brief.\"",
+    "kind = \"openai-compatible\"",
+    "base_url = \"http://localhost:8080/v1\"",
+    "endpoint_url = \"http://localhost:8080/chat\"",
+    "dialect = \"generic\"",
+    "api_key_env = \"NAME_OF_A_VARIABLE\"",
+    "model = \"openai:gpt-4.1-mini\"",
+    "temperature = 0.5",
+    "top_p = 0.9",
+    "max_output_tokens = 1000",
+    "seed = 1",
+    "reasoning = \"low\"",
+    "enable = [\"calculator\", \"read_file\"]",
+    "root = \"notes\"",
+    "max_steps = 20",
+];
+
+/// What to write in place of a field that is of the wrong kind.
+fn example(field: &[String]) -> String {
+    match field.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tools"] => "`[tools]` on a line of its own, and below it `enable = [\"calculator\"]`".to_owned(),
+        ["providers"] | ["providers", _] => {
+            "`[providers.NAME]` on a line of its own, and below it `base_url = \"http://localhost:8080/v1\"`"
+                .to_owned()
+        }
+        ["models"] | ["models", _] => {
+            "`[models.NAME]` on a line of its own, and below it `model = \"openai:gpt-4.1-mini\"`".to_owned()
+        }
+        [.., name] => {
+            let mut examples = EXAMPLES.iter();
+            let example = examples.find(|example| example.split(" = ").next() == Some(name));
+            example.map_or_else(|| "something else".to_owned(), |example| format!("`{example}`"))
+        }
+        [] => "a table".to_owned(),
     }
 }
 
@@ -57,14 +122,25 @@ fn explain(message: &str) -> String {
     }
 }
 
-/// `invalid type: string "sk-1", expected u32` without what stands in quotes.
+/// `invalid type: string "sk-1", expected u32` without what stands in quotes, and with our own words for the
+/// names of Rust.
 fn without_values(message: &str) -> String {
-    match (message.split_once(" \""), message.rsplit_once('"')) {
-        (Some((before, _)), Some((_, after))) if message.starts_with("invalid ") => {
-            format!("{before}{after}")
-        }
-        _ => message.to_owned(),
+    let Some((what, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    if !message.starts_with("invalid ") {
+        return message.to_owned();
     }
+    let what = what.split(['"', '`']).next().unwrap_or_default().trim_end();
+    let expected = match expected {
+        "a map" => "a table",
+        "path string" => "a string",
+        "a sequence" => "a list",
+        "a nonzero u32" => "a whole number above 0",
+        "u64" | "i64" => "a whole number",
+        "f64" => "a number",
+        expected if expected.starts_with("struct ") => "a table",
+        expected => expected,
+    };
+    format!("{what}, expected {expected}")
 }
 
 impl fmt::Display for ConfigError {

@@ -8,7 +8,7 @@ use super::*;
 
 fn fault(text: &str) -> String {
     let error = Config::parse(text).unwrap_err();
-    ConfigError::from_toml(Path::new("c.toml"), text, &error).to_string()
+    ConfigError::from_toml(Path::new("c.toml"), text, error).to_string()
 }
 
 /// [CH-21]
@@ -70,6 +70,60 @@ fn an_unknown_field_is_named_with_its_line_and_the_nearest_valid_one() {
         far.contains("unknown field `banana`, expected one of `enable`") && !far.contains("mean"),
         "{far}"
     );
+}
+
+/// Every field, given every kind of value but its own.
+///
+/// [CH-22]
+#[test]
+fn a_value_of_the_wrong_kind_names_the_field_and_what_to_write() {
+    let fields = [
+        ("", "default_model", "string"),
+        ("", "system", "string"),
+        ("", "providers", "table"),
+        ("", "models", "table"),
+        ("", "tools", "table"),
+        ("[providers]\n", "p", "table"),
+        ("[models]\n", "m", "table"),
+        ("[providers.p]\n", "base_url", "string"),
+        ("[providers.p]\n", "endpoint_url", "string"),
+        ("[providers.p]\n", "dialect", "string"),
+        ("[providers.p]\n", "api_key_env", "string"),
+        ("[models.m]\n", "model", "string"),
+        ("[models.m]\n", "system", "string"),
+        ("[models.m]\n", "temperature", "number"),
+        ("[models.m]\n", "top_p", "number"),
+        ("[models.m]\n", "max_output_tokens", "number"),
+        ("[models.m]\n", "seed", "number"),
+        ("[tools]\n", "enable", "list"),
+        ("[tools]\n", "root", "string"),
+        ("[tools]\n", "max_steps", "number"),
+    ];
+    let values = [("string", "\"SECRET\""), ("number", "71"), ("list", "[\"SECRET\"]"), ("boolean", "true")];
+    for (table, field, kind) in fields {
+        for (_, value) in values.iter().filter(|(of, _)| *of != kind) {
+            let fault = fault(&format!("{table}{field} = {value}\n"));
+            let line = table.lines().count() + 1;
+            let place = format!("c.toml, line {line}: `{field}`: invalid type: ");
+            assert!(fault.contains(&place), "{fault}");
+            assert!(fault.contains("; write `") && !fault.contains("something else"), "{fault}");
+            assert!(fault.contains(", expected a"), "{fault}");
+            assert!(!fault.contains("SECRET") && !fault.contains("71"), "{fault}");
+            let written = fault.rsplit('`').nth(1).unwrap().replace("NAME", "n");
+            let table = match (field, table) {
+                ("tools", _) => "[tools]\n",
+                ("providers" | "p", _) => "[providers.n]\n",
+                ("models" | "m", _) => "[models.n]\n",
+                (_, table) => table,
+            };
+            let model = if table.contains("models") && !written.starts_with("model ") {
+                "\nmodel = \"a:b\""
+            } else {
+                ""
+            };
+            assert!(Config::parse(&format!("{table}{written}{model}")).is_ok(), "{fault}");
+        }
+    }
 }
 
 /// [CH-23]

@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use std::time::Duration;
-
 use super::*;
 
 /// [CH-39]
@@ -60,4 +58,29 @@ fn every_kind_of_failure_has_a_sentence_of_its_own() {
     sentences.dedup();
     assert_eq!(sentences.len(), classes.len());
     assert!(!sentences.contains(&"the call failed"));
+}
+
+/// [CH-39]
+#[test]
+fn a_wait_is_said_in_the_unit_a_person_would_use() {
+    let now: ZonedDateTime = "2026-03-13T14:05:06+01:00[Europe/Paris]".parse().unwrap();
+    let day = 86_400;
+    let table = [
+        (0, "in 0 s"),
+        (120, "in 120 s"),
+        (121, "in 3 min"),
+        (3_600, "in 60 min"),
+        (7_201, "in 2 h 1 min"),
+        (day, "in 24 h"),
+        (2 * day, "in 48 h"),
+        (2 * day + 1, "after Sunday 2026-03-15 14:05"),
+        (14_204 * day, "after Saturday 2065-01-31 14:05"),
+        (u64::MAX, "later: the server names a time beyond the calendar"),
+    ];
+    for (seconds, words) in table {
+        assert_eq!(try_again(Duration::from_secs(seconds), &now), format!("Try again {words}."));
+    }
+    assert_eq!(try_again(Duration::from_millis(6_200), &now), "Try again in 7 s.");
+    // The largest wait there is does not overflow.
+    assert!(try_again(Duration::MAX, &now).starts_with("Try again later"));
 }

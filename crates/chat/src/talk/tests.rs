@@ -31,20 +31,24 @@ fn a_line_is_a_question_or_a_command() {
 
 /// [CH-38]
 #[test]
-fn a_question_that_failed_without_a_step_is_taken_back() {
+fn a_question_stays_unless_it_was_refused() {
     let said = |text: &str| Arc::new(Message::user(text));
     let reply = Arc::new(Message::assistant("yes"));
     let failure = |code| Some(Failure { code, ..Failure::new("no") });
     let table = [
-        (vec![reply.clone()], None, 3),
-        (vec![reply.clone()], failure(FAILED), 3),
-        (vec![], failure(FAILED), 1),
-        (vec![], failure(INTERRUPTED), 2),
+        (vec![reply.clone()], None, false, 3, None),
+        (vec![reply.clone()], failure(FAILED), false, 3, None),
+        (vec![reply.clone()], failure(FAILED), true, 3, None),
+        (vec![], failure(FAILED), false, 2, Some(KEPT)),
+        (vec![], failure(FAILED), true, 1, Some(TAKEN_BACK)),
+        (vec![], failure(INTERRUPTED), false, 2, None),
     ];
-    for (messages, failure, left) in table {
+    for (messages, failure, refused, left, note) in table {
         let mut history = vec![said("before"), said("now")];
-        assert_eq!(keep(&mut history, Answer { messages, failure: failure.clone() }), failure);
+        let answer = Answer { messages, failure: failure.clone(), refused };
+        assert_eq!(keep(&mut history, answer), (failure, note));
         assert_eq!(history.len(), left);
         assert_eq!(history.first(), Some(&said("before")));
+        assert_eq!(history.contains(&said("now")), left > 1);
     }
 }

@@ -185,23 +185,35 @@ fn the_question_may_come_from_standard_input() {
 /// [CH-46]
 #[test]
 fn a_conversation_from_a_pipe_keeps_its_history() {
-    let failing =
-        WireReply::json(http::StatusCode::INTERNAL_SERVER_ERROR, "{\"error\":{\"message\":\"boom\"}}");
-    let server = WireServer::start([says(&["One."]), failing, says(&["Two."]), says(&["Three."])]).unwrap();
+    let broken = |status, message: &str| {
+        WireReply::json(status, json!({ "error": { "message": message } }).to_string())
+    };
+    let failing = broken(http::StatusCode::INTERNAL_SERVER_ERROR, "boom");
+    let refusing = broken(http::StatusCode::BAD_REQUEST, "bad word");
+    let whole = sse(&[text("Half")]);
+    let cut = WireReply::sse(whole.trim_end_matches("data: [DONE]\n\n").to_owned());
+    let server =
+        WireServer::start([says(&["One."]), failing, refusing, cut, says(&["Two."]), says(&["Three."])])
+            .unwrap();
     let url = format!("{}/v1", server.url());
     let chat = Chat::new();
     let args = ["talk", "--model", "mine:m", "--base-url", &url];
-    let ran = chat.run_with_input(&args, b"first\n\nfails\n/nonsense\nsecond\n/clear\nthird\n/exit\nnever\n");
-    assert_eq!((ran.code, ran.out.as_str()), (Some(1), "One.\nTwo.\nThree.\n"), "{}", ran.err);
+    let input = b"first\n\nfails\nrefused\nbreaks\n/nonsense\nsecond\n/clear\nthird\n/exit\nnever\n";
+    let ran = chat.run_with_input(&args, input);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), "One.\nHalf\nTwo.\nThree.\n"), "{}", ran.err);
     assert!(ran.err.contains("boom") && ran.err.contains("no command /nonsense"), "{}", ran.err);
-    let asked = |at: usize| -> Vec<Value> {
+    assert_eq!(ran.err.matches("The question stays").count(), 2, "{}", ran.err);
+    assert_eq!(ran.err.matches("The question is taken back").count(), 1, "{}", ran.err);
+    let asked = |at: usize| -> String {
         let body = server.requests()[at].json().unwrap();
-        body["messages"].as_array().unwrap().iter().map(|message| message["content"].clone()).collect()
+        let messages = body["messages"].as_array().unwrap().iter();
+        messages.map(|message| message["content"].as_str().unwrap()).collect::<Vec<_>>().join("|")
     };
-    assert_eq!(server.requests().len(), 4);
-    // The question that failed is not asked again.
-    assert_eq!(asked(2), ["first", "One.", "second"]);
-    assert_eq!(asked(3), ["third"]);
+    assert_eq!(server.requests().len(), 6);
+    // A question that failed is a fact of the next turn, its broken answer is not; one that was refused would be
+    // refused again.
+    assert_eq!(asked(4), "first|One.|fails|breaks|second");
+    assert_eq!(asked(5), "third");
 }
 
 /// [CH-26] [CH-47]

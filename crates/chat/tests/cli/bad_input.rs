@@ -147,6 +147,9 @@ fn a_command_that_makes_no_sense_is_explained() {
     let run = |args: &[&str]| chat.run(args);
     run(&["ask"]).failed(2, &["QUESTION"]);
     run(&["ask", " "]).failed(2, &["the question is empty"]);
+    run(&["ask", "-", "extra"]).failed(2, &["`-` reads the whole question"]);
+    run(&["ask", "sum", "this", "-"]).failed(2, &["`-` reads the whole question"]);
+    run(&["ask", "what", "is", "5", "-", "3"]).answered("5 - 3 = 2.\n");
     run(&["ask", "x", "--modle", "a:b"]).failed(2, &["--modle", "--model"]);
     run(&["ask", "x", "--model", "gpt"]).failed(2, &["`gpt` is neither", "PROVIDER:MODEL"]);
     run(&["ask", "x", "--model", "demo:gpt"]).failed(2, &["demo:rules"]);
