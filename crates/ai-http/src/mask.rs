@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
 #[cfg(test)]
 mod tests;
 
@@ -20,15 +23,27 @@ const DEPTH: usize = 4;
 /// The longest escape that is undone: `&#0000047;`.
 const LONGEST: usize = 10;
 
-/// The text with all secrets masked: every piece of at least [`PIECE`] letters, as it is or escaped as in
-/// JSON, a URL or HTML.
-pub(crate) fn mask<'a>(text: &'a str, secrets: &[String]) -> Cow<'a, str> {
-    let mut hidden = words(text, secrets.iter().filter(|secret| secret.chars().count() < PIECE));
-    let pieces = pieces_of(secrets);
-    if !pieces.is_empty() {
-        readings(text).for_each(|reading| find(reading, &pieces, &mut hidden));
+/// Masks secrets: every piece of at least [`PIECE`] letters, in either case, as it is or in base64, and
+/// escaped as in JSON, a URL or HTML.
+pub(crate) struct Masker<'a> {
+    pieces: HashSet<Piece>,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Masker<'a> {
+    pub(crate) fn new(secrets: &'a [String]) -> Self {
+        let words = secrets.iter().map(String::as_str).filter(|secret| secret.chars().count() < PIECE);
+        let all = secrets.iter().flat_map(|secret| in_base64(secret).chain([secret.clone()]));
+        Self { words: words.collect(), pieces: all.flat_map(|secret| pieces_of(&secret)).collect() }
     }
-    if hidden.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, hidden)) }
+
+    pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut hidden = words(text, &self.words);
+        if !self.pieces.is_empty() {
+            readings(text).for_each(|reading| find(reading, &self.pieces, &mut hidden));
+        }
+        if hidden.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, hidden)) }
+    }
 }
 
 /// A letter and the bytes of the text that stand for it.
@@ -56,10 +71,23 @@ fn readings(text: &str) -> impl Iterator<Item = Letters<'_>> {
 
 type Piece = [char; PIECE];
 
-fn pieces_of(secrets: &[String]) -> HashSet<Piece> {
-    // A secret that looks escaped is undone where the text is.
-    let readings = secrets.iter().flat_map(|secret| readings(secret));
-    readings.flat_map(|letters| windows(letters).map(|window| window.map(|letter| letter.char))).collect()
+fn piece(window: &[Letter; PIECE]) -> Piece {
+    window.map(|letter| letter.char.to_ascii_lowercase())
+}
+
+/// The pieces of a secret. One that looks escaped is undone where the text is.
+fn pieces_of(secret: &str) -> Vec<Piece> {
+    readings(secret).flat_map(|letters| windows(letters).map(|window| piece(&window))).collect()
+}
+
+/// What of the base64 of any text that holds the secret is the secret's alone, in both alphabets.
+fn in_base64(secret: &str) -> impl Iterator<Item = String> {
+    (0..3_usize).flat_map(move |before| {
+        let bytes = [&vec![0; before], secret.as_bytes()].concat();
+        let text = STANDARD_NO_PAD.encode(&bytes);
+        let own = text.get((before * 8).div_ceil(6)..bytes.len() * 8 / 6).unwrap_or_default();
+        [own.to_owned(), own.replace('+', "-").replace('/', "_")]
+    })
 }
 
 fn windows(mut letters: impl Iterator<Item = Letter>) -> impl Iterator<Item = [Letter; PIECE]> {
@@ -81,7 +109,7 @@ fn windows(mut letters: impl Iterator<Item = Letter>) -> impl Iterator<Item = [L
 
 fn find(letters: Letters<'_>, pieces: &HashSet<Piece>, hidden: &mut Vec<Range<usize>>) {
     for window in windows(letters) {
-        if pieces.contains(&window.map(|letter| letter.char)) {
+        if pieces.contains(&piece(&window)) {
             let [first, .., last] = window;
             match hidden.last_mut() {
                 Some(range) if (range.start..range.end).contains(&first.start) => {
@@ -94,8 +122,8 @@ fn find(letters: Letters<'_>, pieces: &HashSet<Piece>, hidden: &mut Vec<Range<us
 }
 
 /// Where these secrets stand as words of their own.
-fn words<'a>(text: &str, secrets: impl Iterator<Item = &'a String>) -> Vec<Range<usize>> {
-    let found = secrets.flat_map(|secret| text.match_indices(secret.as_str()));
+fn words(text: &str, secrets: &[&str]) -> Vec<Range<usize>> {
+    let found = secrets.iter().flat_map(|secret| text.match_indices(secret));
     found
         .map(|(at, secret)| at..at + secret.len())
         .filter(|range| {

@@ -8,7 +8,7 @@ use ai_provider::{ApiKey, ErrorClass, ModelError};
 use http::HeaderMap;
 use url::Url;
 
-use crate::mask::{MASK, mask};
+use crate::mask::{MASK, Masker};
 
 #[cfg(test)]
 mod tests;
@@ -101,6 +101,10 @@ impl Secrets {
         let Ok(url) = Url::parse(url) else { return };
         let query = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         let values = query.filter(|(name, _)| is_secret_name(&decode(name))).map(|(_, value)| value);
+        if let Some(password) = url.password() {
+            // In the header that carries both, no letter is of one alone.
+            self.add_value(&format!("{}:{}", decode(url.username()), decode(password)));
+        }
         for secret in values.chain([url.password().unwrap_or(url.username())]) {
             self.add_value(secret);
             self.add_value(&decode(secret));
@@ -120,16 +124,17 @@ impl Secrets {
     }
 
     pub(crate) fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        mask(text, &self.0)
+        Masker::new(&self.0).mask(text)
     }
 
     /// The error without any of the secrets, in whatever part of it they stood.
     pub(crate) fn mask_error(&self, error: ModelError) -> ModelError {
         let everything = format!("{error:?} {error} {}", causes(&error));
-        match self.mask(&everything) {
+        let masker = Masker::new(&self.0);
+        match masker.mask(&everything) {
             Cow::Borrowed(_) => error,
             Cow::Owned(_) => {
-                let edit = |text: &str| self.mask(text).into_owned();
+                let edit = |text: &str| masker.mask(text).into_owned();
                 rebuild(&error, error.class(), edit(error.message()), edit)
             }
         }

@@ -38,8 +38,7 @@ impl Report {
         if !response.url.is_empty() && response.url != self.asked {
             self.answered = Some(response.url.clone());
         }
-        // It is traced, and a server may echo any header in it.
-        self.request_id = request_id(&response.headers).map(|id| self.secrets().mask(id).into_owned());
+        self.request_id = request_id(&response.headers).map(str::to_owned);
     }
 
     /// All that is secret about the call, what stands in its URLs included.
@@ -57,8 +56,9 @@ impl Report {
         self.secrets().mask(&redact_url(url)).into_owned()
     }
 
-    pub(crate) fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
+    /// The provider's id of the request, without secrets: a server may echo any header in it.
+    pub(crate) fn request_id(&self) -> Option<String> {
+        self.request_id.as_ref().map(|id| self.secrets().mask(id).into_owned())
     }
 
     /// Completes an error.

@@ -218,6 +218,20 @@ async fn a_request_id_that_echoes_a_key_is_masked() {
     }
 }
 
+/// [HT-55] [HT-51]
+#[tokio::test]
+async fn a_server_that_echoes_the_whole_request_shows_no_secret() {
+    let basic = "Basic bWU6UFctQ0FOQVJZ";
+    for basic in [basic.to_owned(), basic.to_uppercase(), format!("GET / {basic}=\r\n")] {
+        let reply = MemoryReply::new(StatusCode::BAD_REQUEST, format!("bad header: {basic}"));
+        let url = "http://me:PW-CANARY@api.test/v1";
+        let model = HttpModel::new(Api::at(url), target(), Arc::new(MemoryTransport::new().reply(reply)));
+        let error = call(&model).await.2.unwrap();
+        assert!(!all_of(&error).to_uppercase().contains("UFCTQ0FO"), "{error:?}");
+        assert!(error.message().contains("Basic ***") || error.message().contains("BASIC ***"), "{error:?}");
+    }
+}
+
 /// The key in one of the ways in which servers write it.
 fn spell(key: &str, spelling: u8) -> String {
     key.chars().map(|letter| spell_letter(letter, spelling)).collect()
