@@ -5,13 +5,14 @@ use ai_provider::{ErrorClass, ModelError};
 use http::StatusCode;
 use serde_json::Value;
 
+use crate::halves;
 use named::Named;
 
 mod named;
 
 /// The error a frame of a success reports, if it does.
 pub(crate) fn of_frame(data: &str) -> Option<ModelError> {
-    let body: Value = serde_json::from_str(data).ok()?;
+    let body = value(data)?;
     Some(Said::read(&body, false)?.into_error(None, data.as_bytes()))
 }
 
@@ -26,9 +27,15 @@ pub(crate) fn of_response(status: StatusCode, body: &[u8]) -> ModelError {
 }
 
 fn of_body(status: Option<StatusCode>, body: &[u8]) -> ModelError {
-    let json = serde_json::from_slice::<Value>(body.trim_ascii()).ok();
+    let json = str::from_utf8(body).ok().and_then(|body| value(body.trim_ascii()));
     let said = json.as_ref().and_then(|json| Said::read(json, true)).unwrap_or_default();
     said.into_error(status, body)
+}
+
+/// The JSON of a body; half a character in it is no reason not to read the rest.
+fn value(json: &str) -> Option<Value> {
+    let read = |json: &str| serde_json::from_str(json).ok();
+    read(json).or_else(|| read(&halves::replaced(json)?))
 }
 
 /// What a body says about a failure, wherever it says it.

@@ -40,6 +40,7 @@ mod decode;
 mod dialect;
 mod encode;
 mod failure;
+mod halves;
 mod models;
 mod provider;
 

@@ -1,5 +1,9 @@
+use std::borrow::Cow;
+
 use ai_http::Parts;
 use ai_provider::{Id, ProviderMetadata, StreamPart};
+
+use crate::halves::Joiner;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -12,34 +16,53 @@ pub(super) enum Kind {
 pub(super) struct Blocks {
     open: Option<(Kind, Id)>,
     count: usize,
+    joiner: Joiner,
 }
 
 impl Blocks {
-    /// The id of the open block of this kind, which is begun if need be.
+    /// Opens a block of this kind, unless it is open.
     pub(super) fn open(
         &mut self,
         kind: Kind,
         out: &mut Parts,
         metadata: impl FnOnce() -> Option<Box<ProviderMetadata>>,
-    ) -> Id {
-        if let Some((open, id)) = &self.open
-            && *open == kind
-        {
-            return id.clone();
+    ) {
+        if self.open.as_ref().is_some_and(|(open, _)| *open == kind) {
+            return;
         }
         self.close(out);
         let id = Id::from(self.count.to_string());
         self.count += 1;
         self.open = Some((kind, id.clone()));
-        let (start_id, metadata) = (id.clone(), metadata());
+        let metadata = metadata();
         out.push(match kind {
-            Kind::Text => StreamPart::TextStart { id: start_id, metadata },
-            Kind::Reasoning => StreamPart::ReasoningStart { id: start_id, metadata },
+            Kind::Text => StreamPart::TextStart { id, metadata },
+            Kind::Reasoning => StreamPart::ReasoningStart { id, metadata },
         });
-        id
+    }
+
+    /// Adds to the open block: `text` may hold stand-ins for halves of characters if it is `marked`.
+    pub(super) fn add(&mut self, text: Cow<'_, str>, marked: bool, out: &mut Parts) {
+        let text = match marked || self.joiner.holds() {
+            true => self.joiner.join(&text, marked).0,
+            false => text.into_owned(),
+        };
+        self.push(text, out);
+    }
+
+    fn push(&self, delta: String, out: &mut Parts) {
+        let Some((kind, id)) = self.open.as_ref().filter(|_| !delta.is_empty()) else { return };
+        let id = id.clone();
+        out.push(match kind {
+            Kind::Text => StreamPart::TextDelta { id, delta, metadata: None },
+            Kind::Reasoning => StreamPart::ReasoningDelta { id, delta, metadata: None },
+        });
     }
 
     pub(super) fn close(&mut self, out: &mut Parts) {
+        if let Some(lost) = self.joiner.end() {
+            self.push(lost.to_string(), out);
+        }
         match self.open.take() {
             Some((Kind::Text, id)) => out.push(StreamPart::text_end(id)),
             Some((Kind::Reasoning, id)) => out.push(StreamPart::reasoning_end(id)),

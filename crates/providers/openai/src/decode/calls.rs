@@ -6,6 +6,8 @@ use ai_provider::{
 };
 use serde::de::IgnoredAny;
 
+use crate::halves::Joiner;
+
 use super::SIGNATURE;
 use super::object::ObjectEnd;
 
@@ -39,6 +41,8 @@ pub(super) struct Fragment<'a> {
     pub(super) index: Option<i64>,
     pub(super) name: Cow<'a, str>,
     pub(super) input: Cow<'a, str>,
+    /// The input has stand-ins for halves of characters.
+    pub(super) marked: bool,
     pub(super) signature: Option<String>,
 }
 
@@ -61,6 +65,7 @@ struct Call {
     index: Option<i64>,
     name: String,
     input: String,
+    joiner: Joiner,
     object: ObjectEnd,
     signature: Option<String>,
     /// Its start is sent, with the input so far. Before that its id or name may still change.
@@ -190,6 +195,10 @@ impl Calls {
                 call.id = Some(ids.id("call", at));
                 call.id_taken = false;
             }
+            if let Some(lost) = call.joiner.end() {
+                // What ends like this is not JSON: no tool runs with it.
+                call.add(lost.to_string().into(), false, out);
+            }
             call.start(out);
         }
     }
@@ -198,7 +207,7 @@ impl Calls {
 impl Call {
     /// Whether only a signature came, which is no call.
     fn is_empty(&self) -> bool {
-        self.id.is_none() && self.name.is_empty() && self.input.is_empty()
+        self.id.is_none() && self.name.is_empty() && self.input.is_empty() && !self.joiner.holds()
     }
 
     /// Whether the fragment begins another call: it has a name, and this call has both a name and all of its
@@ -229,19 +238,31 @@ impl Call {
         if fragment.input.is_empty() {
             return Ok(());
         }
-        self.object.feed(&fragment.input);
-        self.input.push_str(&fragment.input);
+        let mut input = fragment.input;
+        if fragment.marked || self.joiner.holds() {
+            let (joined, alone) = self.joiner.join(&input, fragment.marked);
+            if alone {
+                let message = "the arguments of a tool call hold half a character";
+                return Err(ModelError::new(ErrorClass::Protocol, message));
+            }
+            input = joined.into();
+        }
+        self.add(input, grows, out);
+        Ok(())
+    }
+
+    fn add(&mut self, input: Cow<'_, str>, grows: bool, out: &mut Parts) {
+        self.object.feed(&input);
+        self.input.push_str(&input);
         if !self.started {
             // Where a piece of the name comes, the next may bring more of it.
             let named = !self.name.is_empty() && (!grows || self.object.is_over());
             if self.id.is_some() && !self.id_taken && named {
                 self.start(out);
             }
-        } else if let Some(id) = &self.id {
-            let delta = fragment.input.into_owned();
-            out.push(StreamPart::ToolInputDelta { id: id.clone(), delta });
+        } else if let Some(id) = self.id.clone().filter(|_| !input.is_empty()) {
+            out.push(StreamPart::ToolInputDelta { id, delta: input.into_owned() });
         }
-        Ok(())
     }
 
     fn start(&mut self, out: &mut Parts) {

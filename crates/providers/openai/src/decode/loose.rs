@@ -8,6 +8,8 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::halves;
+
 use super::fill::{self, Fill, Key, Place, empty_list, object};
 
 /// A text or a number; nothing where it is null or of any other type.
@@ -199,17 +201,19 @@ impl<'de> Fill<'de> for Raw<'de> {
     }
 }
 
-/// The arguments of a call: a text of JSON, or the JSON itself.
-pub(super) fn arguments(raw: Option<&RawValue>) -> Result<Cow<'_, str>, serde_json::Error> {
-    match raw.map(RawValue::get) {
-        None => Ok(Cow::Borrowed("")),
-        Some(text) if text.starts_with('"') => {
-            let mut content = Content::None;
-            fill::read(text, &mut content)?;
-            Ok(content.take_text())
-        }
-        Some(json) => Ok(Cow::Borrowed(json)),
+/// The arguments of a call: a text of JSON, or the JSON itself. Says whether there are stand-ins for halves of
+/// characters in it.
+pub(super) fn arguments(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, bool), serde_json::Error> {
+    let Some(json) = raw.map(RawValue::get) else { return Ok((Cow::Borrowed(""), false)) };
+    if !json.starts_with('"') {
+        return Ok((Cow::Borrowed(json), false));
     }
+    let mut content = Content::None;
+    let Err(error) = fill::read(json, &mut content) else { return Ok((content.take_text(), false)) };
+    let marked = halves::with_stand_ins(json).ok_or(error)?;
+    let mut content = Content::None;
+    fill::read(&marked, &mut content)?;
+    Ok((content.take_text().into_owned().into(), true))
 }
 
 /// The address of an image: a text, or an object that holds it.

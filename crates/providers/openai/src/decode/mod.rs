@@ -12,7 +12,7 @@ use ai_provider::{
 };
 
 use crate::dialect::Dialect;
-use crate::failure;
+use crate::{failure, halves};
 use blocks::{Blocks, Kind};
 use calls::{Calls, Fragment};
 use frame::{Came, Choice, Choices, Delta, Frame};
@@ -59,6 +59,8 @@ pub(crate) struct ChatDecoder {
     streamed: bool,
     /// What came so far.
     came: Came,
+    /// The frame that is being read has stand-ins for halves of characters.
+    marked: bool,
     /// The last usage object, as it came.
     usage: String,
     /// Why the model stopped: from here on only usage and sources are read.
@@ -79,6 +81,7 @@ impl ChatDecoder {
             logprobs: Logprobs::default(),
             streamed: false,
             came: Came::default(),
+            marked: false,
             usage: String::new(),
             finish: None,
         }
@@ -89,13 +92,23 @@ impl ChatDecoder {
             return Err(not_a_frame(data, &"not a JSON object"));
         }
         let mut frame = Frame::default();
-        fill::read(data, &mut frame).map_err(|error| not_a_frame(data, &error))?;
+        let Err(error) = fill::read(data, &mut frame) else { return self.read(&mut frame, data, out) };
+        let Some(marked) = halves::with_stand_ins(data) else { return Err(not_a_frame(data, &error)) };
+        let mut frame = Frame::default();
+        fill::read(&marked, &mut frame).map_err(|error| not_a_frame(data, &error))?;
+        self.marked = true;
+        let next = self.read(&mut frame, data, out);
+        self.marked = false;
+        next
+    }
+
+    fn read(&mut self, frame: &mut Frame<'_>, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
         if frame.choices.is_none() {
-            self.check_without_choices(&frame, data)?;
+            self.check_without_choices(frame, data)?;
         }
-        self.describe(&mut frame, out);
+        self.describe(frame, out);
         self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
-        let mut usage = self.note_usage(&frame);
+        let mut usage = self.note_usage(frame);
         let mut reason = None;
         let mut known = self.came;
         let mut whole = self.delivery == Delivery::Whole;
@@ -224,7 +237,7 @@ impl ChatDecoder {
             self.sources.annotations(annotations, &self.ids, out)?;
         }
         for call in delta.tool_calls.iter_mut().flatten() {
-            let input = loose::arguments(call.function.arguments.0).map_err(|error| {
+            let (input, marked) = loose::arguments(call.function.arguments.0).map_err(|error| {
                 let message = format!("the arguments of a tool call are no text: {error}");
                 ModelError::new(ErrorClass::Protocol, message)
             })?;
@@ -233,6 +246,7 @@ impl ChatDecoder {
                 index: call.index.number(),
                 name: call.function.name.take_text().unwrap_or_default(),
                 input,
+                marked: marked || self.marked,
                 signature: call.extra_content.google.thought_signature.take_text().map(Cow::into_owned),
             };
             self.blocks.close(out);
@@ -250,8 +264,8 @@ impl ChatDecoder {
             return;
         }
         self.came.text = true;
-        let id = self.blocks.open(Kind::Text, out, || None);
-        out.push(StreamPart::TextDelta { id, delta: text.into_owned(), metadata: None });
+        self.blocks.open(Kind::Text, out, || None);
+        self.blocks.add(text, self.marked, out);
     }
 
     fn reasoning(&mut self, text: Cow<'_, str>, field: &str, out: &mut Parts) {
@@ -260,12 +274,12 @@ impl ChatDecoder {
         }
         self.came.reasoning = true;
         let origin = &self.origin;
-        let id = self.blocks.open(Kind::Reasoning, out, || {
+        self.blocks.open(Kind::Reasoning, out, || {
             let namespace = origin.target.provider.as_str();
             let values = ProviderOptions::default().with(namespace, REASONING_FIELD, field.into());
             Some(Box::new(ProviderMetadata::minted(origin.clone(), values)))
         });
-        out.push(StreamPart::ReasoningDelta { id, delta: text.into_owned(), metadata: None });
+        self.blocks.add(text, self.marked, out);
     }
 
     /// The model's own words for why it does not answer: shown as its text, and the finish says what it is.
