@@ -181,7 +181,7 @@ impl Reading {
                 let next = self.decoder.event(event, &mut self.parts);
                 if self.parts.len() > before {
                     self.said = None;
-                } else if event.number == 1 {
+                } else if event.number == 1 && next.is_ok() {
                     self.said = Some(excerpt(event.data.as_bytes()));
                 }
                 match next {
@@ -214,18 +214,19 @@ impl Reading {
 
     fn end(&mut self, why: End) {
         self.phase = Phase::Decoded;
-        let failure = self.decoder.end(why, &mut self.parts).err();
-        self.failure = failure.map(|error| match self.said.take() {
+        if let Err(error) = self.decoder.end(why, &mut self.parts) {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&mut self, error: ModelError) {
+        self.phase = Phase::Decoded;
+        self.failure = Some(match self.said.take() {
             Some(said) if error.class() == ErrorClass::Incomplete && error.excerpt().is_none() => {
                 with_words(&error, said)
             }
             _ => error,
         });
-    }
-
-    fn fail(&mut self, error: ModelError) {
-        self.phase = Phase::Decoded;
-        self.failure = Some(error);
     }
 
     /// Ends the call from outside. An answer that lacks only its trailing events is kept, but for a cancel.

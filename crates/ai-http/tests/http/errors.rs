@@ -112,7 +112,12 @@ async fn what_a_server_says_in_place_of_an_answer_is_kept() {
         }
     }
     let unknown = "{\"message\":\"Internal thing\",\"statusCode\":500}";
-    for body in [unknown.to_owned(), frames(&[unknown]), frames(&[unknown, "{\"more\":1}"])] {
+    for body in [
+        unknown.to_owned(),
+        frames(&[unknown]),
+        frames(&[unknown, "{\"more\":1}"]),
+        frames(&[unknown, "[DONE]"]),
+    ] {
         let error = call(&model(MemoryTransport::new().reply(MemoryReply::ok(body)))).await.2.unwrap();
         assert_eq!((error.class(), error.excerpt()), (ErrorClass::Incomplete, Some(unknown)));
         assert!(error.message().ends_with(unknown), "{error}");
