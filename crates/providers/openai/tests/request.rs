@@ -293,9 +293,12 @@ fn a_tool_of_the_server_is_sent_to_that_server_alone() {
     let request = |id: &str| request().with_tools([search(id)]);
     let (body, warnings) = sent(&dialect("groq"), "m", &request("groq.browser_search"));
     assert_eq!((&body["tools"], warnings.len()), (&json!([{"type": "browser_search"}]), 0));
-    for (name, id) in
-        [("groq", "openai.web_search"), ("groq", "groq.other"), ("openai", "groq.browser_search")]
-    {
+    for (name, id) in [
+        ("groq", "openai.web_search"),
+        ("groq", "openai.browser_search"),
+        ("groq", "groq.other"),
+        ("openai", "groq.browser_search"),
+    ] {
         let (body, warnings) = sent(&dialect(name), "m", &request(id));
         assert_eq!((body.get("tools"), warnings), (None, vec!["-tools".to_owned()]), "{name} {id}");
     }
