@@ -13,7 +13,15 @@ mod named;
 /// The error a frame of a success reports, if it does.
 pub(crate) fn of_frame(data: &str) -> Option<ModelError> {
     let body = value(data)?;
-    Some(Said::read(&body, false)?.into_error(None, data.as_bytes()))
+    Some(Said::read(&body, false)?.into_error(None, ErrorClass::Server, data.as_bytes()))
+}
+
+/// What a document says that came in place of an answer and is no error of a known form, if it says anything:
+/// typed by its code or its status, else a `Protocol` error.
+pub(crate) fn of_no_answer(data: &str) -> Option<ModelError> {
+    let body = value(data)?;
+    let said = Said::read(&body, true).filter(|said| said.message.is_some() || said.status.is_some())?;
+    Some(said.into_error(None, ErrorClass::Protocol, data.as_bytes()))
 }
 
 /// An event that is named as an error, whatever it holds.
@@ -29,7 +37,7 @@ pub(crate) fn of_response(status: StatusCode, body: &[u8]) -> ModelError {
 fn of_body(status: Option<StatusCode>, body: &[u8]) -> ModelError {
     let json = str::from_utf8(body).ok().and_then(|body| value(body.trim_ascii()));
     let said = json.as_ref().and_then(|json| Said::read(json, true)).unwrap_or_default();
-    said.into_error(status, body)
+    said.into_error(status, ErrorClass::Server, body)
 }
 
 /// The JSON of a body; half a character in it is no reason not to read the rest.
@@ -37,6 +45,26 @@ fn value(json: &str) -> Option<Value> {
     let read = |json: &str| serde_json::from_str(json).ok();
     read(json).or_else(|| read(&halves::replaced(json)?))
 }
+
+/// Where a message stands, beside `message` and `detail`.
+const MESSAGES: &[&str] = &[
+    "msg",
+    "error_description",
+    "error",
+    "error_message",
+    "error_msg",
+    "errorMessage",
+    "errmsg",
+    "errors",
+    "Message",
+    "title",
+    "reason",
+    "description",
+];
+
+/// Where a status stands as a number.
+const STATUSES: &[&str] =
+    &["code", "status", "status_code", "statusCode", "http_status", "httpStatus", "error_code", "errorCode"];
 
 /// What a body says about a failure, wherever it says it.
 #[derive(Debug, Default)]
@@ -58,54 +86,62 @@ impl Said {
     /// body without choices is one.
     fn read(body: &Value, known: bool) -> Option<Self> {
         let body = body.get(0).unwrap_or(body);
-        let nested = [body.get("error"), body.pointer("/x_groq/error")];
+        if body.is_string() {
+            return known.then(|| Self { message: text(body), ..Self::default() });
+        }
+        let nested = [body.get("error"), body.pointer("/x_groq/error"), body.pointer("/errors/0")];
         let in_choices = body.get("choices").and_then(Value::as_array).into_iter().flatten();
         let error = nested.into_iter().flatten().chain(in_choices.filter_map(|choice| choice.get("error")));
         if let Some(error) = error.into_iter().find(|error| says_something(error)) {
             let mut said = match error {
                 Value::Object(_) => Self::object(error),
-                other => Self { message: text(other), ..Self::default() },
+                other => Self { message: sentence(other), ..Self::default() },
             };
             said.in_words = error.is_string() && body.get("code").is_some_and(Value::is_string);
             said.code = said.code.or_else(|| body.get("code").and_then(text));
             said.kind = said.kind.or_else(|| body.get("type").and_then(text));
             return Some(said);
         }
-        if body.get("choices").is_some() {
+        if body.get("choices").and_then(Value::as_array).is_some_and(|choices| !choices.is_empty()) {
             return known.then(Self::default);
         }
         let said = Self::object(body);
+        let plainly =
+            ["object", "type", "status"].iter().any(|name| body.get(name).is_some_and(|is| is == "error"));
         let named = body.get("object").is_some_and(|object| object == "error")
             || said.kind.as_ref().is_some_and(|kind| kind.to_ascii_lowercase().contains("error"));
         let flat = said.message.is_some()
             && (named || said.code.is_some() || said.status.is_some() || body.get("detail").is_some());
-        (known || flat).then_some(said)
+        (known || plainly || flat).then_some(said)
     }
 
     fn object(error: &Value) -> Self {
         let field = |names: &[&str]| names.iter().find_map(|name| error.get(name).and_then(text));
-        let number = |name: &str| error.get(name).and_then(text).and_then(|text| text.parse::<u16>().ok());
-        let status = ["code", "status", "status_code"].into_iter().find_map(number);
+        let status = |name: &&str| {
+            let number = error.get(name).and_then(text)?.parse::<u16>().ok()?;
+            StatusCode::from_u16(number).ok().filter(|status| (400..600).contains(&status.as_u16()))
+        };
         let words = |text: &String| text.parse::<f64>().is_err();
         Self {
             message: error
                 .get("message")
                 .and_then(sentence)
                 .or_else(|| error.get("detail").and_then(sentence))
-                .or_else(|| field(&["msg", "error_description", "error", "title"])),
-            code: field(&["code"]).filter(words).or_else(|| field(&["error_code"])),
+                .or_else(|| MESSAGES.iter().find_map(|name| error.get(name).and_then(sentence))),
+            code: field(&["code"])
+                .filter(words)
+                .or_else(|| field(&["error_code", "errorCode"]).filter(words)),
             kind: field(&["type"]).or_else(|| field(&["status"]).filter(words)),
-            status: status
-                .filter(|status| (400..600).contains(status))
-                .and_then(|status| StatusCode::from_u16(status).ok()),
+            status: STATUSES.iter().find_map(status),
             beneath: error.pointer("/metadata/raw").and_then(text),
             in_words: false,
         }
     }
 
-    fn into_error(self, answered: Option<StatusCode>, body: &[u8]) -> ModelError {
+    /// The error, `unsaid` if nothing says its class.
+    fn into_error(self, answered: Option<StatusCode>, unsaid: ErrorClass, body: &[u8]) -> ModelError {
         let status = answered.or(self.status);
-        let class = self.class(status);
+        let class = self.class(status, unsaid);
         let line = excerpt(body);
         let message = match (&self.message, &self.beneath) {
             (Some(message), Some(beneath)) => excerpt(format!("{message}: {beneath}").as_bytes()),
@@ -116,8 +152,14 @@ impl Said {
             },
             _ => line.clone(),
         };
-        let mut error = ModelError::new(class, message)
-            .with_status(status.map_or_else(|| status_of(class), |status| status.as_u16()));
+        let mut error = match class {
+            ErrorClass::Protocol => {
+                let message = format!("the answer is JSON, but no chat completion: {message}");
+                ModelError::new(class, excerpt(message.as_bytes()))
+            }
+            _ => ModelError::new(class, message)
+                .with_status(status.map_or_else(|| status_of(class), |status| status.as_u16())),
+        };
         if let Some(status) = answered {
             let hopeless = matches!(class, ErrorClass::Quota | ErrorClass::ContextTooLong);
             error = error.with_retryable(is_retryable_status(status) && !hopeless);
@@ -135,7 +177,7 @@ impl Said {
     }
 
     /// What the error is named decides before its status, and that before the words of its message.
-    fn class(&self, status: Option<StatusCode>) -> ErrorClass {
+    fn class(&self, status: Option<StatusCode>, unsaid: ErrorClass) -> ErrorClass {
         if status == Some(StatusCode::PAYLOAD_TOO_LARGE) {
             // Also where it is named a rate limit: the same request never fits.
             return ErrorClass::ContextTooLong;
@@ -155,7 +197,7 @@ impl Said {
         let class = match (by_status, general) {
             (Some(ErrorClass::InvalidRequest | ErrorClass::Server) | None, Some(class)) => class,
             (Some(class), _) => class,
-            (None, None) => ErrorClass::Server,
+            (None, None) => unsaid,
         };
         let texts = [&self.message, &self.beneath].into_iter().flatten();
         texts.filter_map(|text| named::class_of_words(text, class)).next().unwrap_or(class)

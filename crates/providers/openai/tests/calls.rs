@@ -413,31 +413,3 @@ async fn inputs_without_end_are_too_large() {
     assert_eq!(error.unwrap().class(), ErrorClass::TooLarge);
     assert_eq!(calls(&parts), []);
 }
-
-/// [OA-27]
-#[tokio::test]
-async fn a_character_of_an_input_may_be_cut_into_two_pieces() {
-    let some = |index: u8, input: &str| {
-        tc(&format!(r#"{{"index":{index},"id":"c{index}","function":{{"name":"f","arguments":"{input}"}}}}"#))
-    };
-    let body = [
-        some(0, r#"{\"x\":\"\ud83d"#),
-        some(1, r#"{\"y\":\"\ud83c"#),
-        some(0, r#"\ude00"#),
-        some(1, r#"\udf0d\"}"#),
-        some(0, r#"\"}"#),
-    ];
-    assert_eq!(of(&body).await, [call("c0", "f", r#"{"x":"😀"}"#), call("c1", "f", r#"{"y":"🌍"}"#)]);
-
-    // No tool runs with a character that is lost.
-    for pieces in [
-        vec![some(0, r#"{\"x\":\"\ud83d\"}"#)],
-        vec![some(0, r#"{\"x\":\"\ude00\"}"#)],
-        vec![some(0, r#"{\"x\":\"\ud83d"#), some(0, r#"\"}"#)],
-    ] {
-        let (parts, error) = stream("generic", [pieces.concat(), fin(r#""tool_calls""#)].concat()).await;
-        assert_eq!((error.unwrap().class(), calls(&parts).len()), (ErrorClass::Protocol, 0), "{pieces:?}");
-    }
-    let end = of(&[some(0, r#"{\"x\":\"a\ud83d"#)]).await;
-    assert_eq!(end, [call("c0", "f", "{\"x\":\"a\u{FFFD}")]);
-}

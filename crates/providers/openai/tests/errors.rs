@@ -141,6 +141,69 @@ async fn a_body_of_a_success_that_reports_a_failure_is_one() {
     assert_eq!(error.unwrap().message(), "Not authenticated");
 }
 
+/// [OA-59]
+#[tokio::test]
+async fn what_comes_in_place_of_an_answer_is_in_the_error() {
+    use ErrorClass::Protocol;
+    let cases: &[(&str, ErrorClass, &str)] = &[
+        (r#"{"message":"Internal thing","statusCode":500}"#, Server, "Internal thing"),
+        (r#"{"statusCode":"503","error_msg":"too busy"}"#, Overloaded, "too busy"),
+        (r#"{"httpStatus":404,"title":"no such thing"}"#, NotFound, "no such thing"),
+        (r#"{"status":"error","detail":"it broke"}"#, Server, "it broke"),
+        (r#"{"status":"error","detail":{"why":"it broke"}}"#, Server, "it broke"),
+        (r#"{"code":1001,"msg":"it broke"}"#, Protocol, "it broke"),
+        (r#"{"code":429,"msg":"slow down"}"#, RateLimit, "slow down"),
+        (r#"{"code":1001,"statusCode":429,"msg":"slow down"}"#, RateLimit, "slow down"),
+        (r#"{"code":"insufficient_quota","msg":"slow down"}"#, Quota, "slow down"),
+        (r#"{"success":false,"errorMessage":"it broke","data":null}"#, Protocol, "it broke"),
+        (r#"{"success":false,"reason":"Insufficient balance"}"#, Quota, "Insufficient balance"),
+        (r#"{"errors":[{"status":"401","detail":"who are you"}]}"#, Auth, "who are you"),
+        (r#"{"errors":["it broke","badly"]}"#, Server, "it broke"),
+        (r#"{"error":["it broke","badly"]}"#, Server, "it broke; badly"),
+        (r#"{"choices":[],"message":"it broke","statusCode":500}"#, Server, "it broke"),
+        (r#"{"choices":null,"usage":null,"message":"it broke"}"#, Protocol, "it broke"),
+        (r#"{"choices":[],"message":"it broke"}"#, Protocol, "it broke"),
+        (r#"[{"message":"it broke"}]"#, Protocol, "it broke"),
+        (r#"{"result":{"why":"it broke"}}"#, Protocol, "it broke"),
+        (r#""quota exceeded""#, Protocol, "quota exceeded"),
+        (r#"["it broke"]"#, Protocol, "it broke"),
+        ("upstream connect error", Protocol, "upstream connect error"),
+    ];
+    for (body, class, words) in cases {
+        let mut answers = vec![whole("openai", *body).await];
+        // Without a message it may be a note too, and the end of the stream is what failed.
+        let noted = body.contains("result");
+        // What is no JSON object or list is told from a stream by the framer.
+        if body.starts_with(['{', '[']) && !noted {
+            answers.push(stream("openai", *body).await);
+        }
+        if !noted {
+            answers.push(stream("openai", data(body)).await);
+            answers.push(
+                stream("openai", [&data(body), ": bye\n\n", &data(r#"{"type":"ping"}"#), DONE].concat())
+                    .await,
+            );
+        }
+        for (parts, error) in answers {
+            let error = error.unwrap();
+            assert_eq!(error.class(), *class, "{body}: {error}");
+            let said = format!("{} {}", error.message(), error.excerpt().unwrap_or_default());
+            assert!(said.contains(words), "{body}: {error:?}");
+            assert_eq!(parts.len(), 1, "{parts:?}");
+        }
+    }
+
+    // Where an answer came, such a frame was a note.
+    let note = data(r#"{"message":"still working","type":"status"}"#);
+    for begun in [ch(r#"{"content":"a"}"#), ch(r#"{"role":"assistant"}"#)] {
+        let (_, error) = stream("openai", [note.clone(), begun.clone()].concat()).await;
+        assert_eq!(error.unwrap().class(), ErrorClass::Incomplete);
+        let (_, error) =
+            stream("openai", [note.clone(), begun, note.clone(), fin(r#""stop""#)].concat()).await;
+        assert!(error.is_none(), "{error:?}");
+    }
+}
+
 /// [OA-53]
 #[tokio::test]
 async fn a_failure_in_words_may_be_tried_again_only_if_they_say_unavailable() {

@@ -92,6 +92,10 @@ pub(super) struct Choices<'a> {
 }
 
 impl<'a> Choices<'a> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Choice<'a>> {
         self.first.iter_mut().chain(&mut self.more)
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_http::{CallInfo, Decoder, End, Event, IdSeed, Next, Parts};
+use ai_http::{CallInfo, Decoder, End, Event, IdSeed, Next, Parts, excerpt};
 use ai_provider::{
     Delivery, ErrorClass, FileData, FilePart, Finish, FinishReason, ModelError, Origin, ProviderMetadata,
     ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
@@ -61,6 +61,8 @@ pub(crate) struct ChatDecoder {
     came: Came,
     /// The frame that is being read has stand-ins for halves of characters.
     marked: bool,
+    /// What the server said in place of an answer, in case that none comes.
+    suspect: Option<ModelError>,
     /// The last usage object, as it came.
     usage: String,
     /// Why the model stopped: from here on only usage and sources are read.
@@ -82,6 +84,7 @@ impl ChatDecoder {
             streamed: false,
             came: Came::default(),
             marked: false,
+            suspect: None,
             usage: String::new(),
             finish: None,
         }
@@ -89,7 +92,7 @@ impl ChatDecoder {
 
     fn frame(&mut self, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
         if !data.starts_with('{') {
-            return Err(not_a_frame(data, &"not a JSON object"));
+            return Err(not_a_frame(data, &format!("not a JSON object: {}", excerpt(data.as_bytes()))));
         }
         let mut frame = Frame::default();
         let Err(error) = fill::read(data, &mut frame) else { return self.read(&mut frame, data, out) };
@@ -103,7 +106,7 @@ impl ChatDecoder {
     }
 
     fn read(&mut self, frame: &mut Frame<'_>, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
-        if frame.choices.is_none() {
+        if frame.choices.as_ref().is_none_or(Choices::is_empty) {
             self.check_without_choices(frame, data)?;
         }
         self.describe(frame, out);
@@ -131,19 +134,20 @@ impl ChatDecoder {
     }
 
     /// A frame without choices may hold usage, nothing of interest, or an error in some form.
-    fn check_without_choices(&self, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
-        if (frame.usage.0.is_none() || frame.error.0.is_some())
-            && let Some(error) = failure::of_frame(data)
-        {
-            return Err(error);
+    fn check_without_choices(&mut self, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
+        if frame.usage.0.is_none() || frame.error.0.is_some() {
+            if let Some(error) = failure::of_frame(data) {
+                return Err(error);
+            }
+            self.suspect = failure::of_no_answer(data).or(self.suspect.take());
         }
-        match self.delivery {
-            Delivery::Stream => Ok(()),
-            Delivery::Whole => Err(ModelError::new(
-                ErrorClass::Protocol,
-                "the answer is JSON, but no chat completion: it has no choices",
-            )),
+        if self.delivery == Delivery::Stream || frame.choices.is_some() {
+            return Ok(());
         }
+        Err(self.suspect.take().unwrap_or_else(|| {
+            let message = "the answer is JSON, but no chat completion: it has no choices";
+            ModelError::new(ErrorClass::Protocol, message)
+        }))
     }
 
     /// Says who answers, as soon as a frame does: some servers begin with a blank one.
@@ -353,6 +357,13 @@ impl ChatDecoder {
     /// What it means that no reason came. What there is of the calls is shown, and never becomes one.
     fn unfinished(&mut self, marked: bool, out: &mut Parts) -> ModelError {
         self.calls.show(&self.ids, out);
+        if !self.streamed
+            && !self.came.anything()
+            && self.usage.is_empty()
+            && let Some(error) = self.suspect.take()
+        {
+            return error;
+        }
         match (marked, self.came.anything()) {
             (true, true) => ModelError::new(
                 ErrorClass::MissingFinish,
@@ -400,8 +411,9 @@ impl Decoder for ChatDecoder {
 
 /// Some servers report their failure as plain text, or as JSON of another shape.
 fn not_a_frame(data: &str, error: &dyn fmt::Display) -> ModelError {
-    match failure::of_frame(data) {
-        Some(failure) => failure,
-        None => ModelError::new(ErrorClass::Protocol, format!("not a frame of a chat completion: {error}")),
-    }
+    let said = || failure::of_no_answer(data).filter(|_| !data.starts_with('{'));
+    failure::of_frame(data).or_else(said).unwrap_or_else(|| {
+        let message = format!("not a frame of a chat completion: {error}");
+        ModelError::new(ErrorClass::Protocol, message)
+    })
 }

@@ -113,8 +113,12 @@ pub(super) fn class_of_words(message: &str, class: ErrorClass) -> Option<ErrorCl
     let message = message.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
     match class {
-        ErrorClass::InvalidRequest | ErrorClass::Server if says(CONTEXT) => Some(ErrorClass::ContextTooLong),
-        ErrorClass::RateLimit | ErrorClass::Auth | ErrorClass::InvalidRequest if says(QUOTA) => {
+        ErrorClass::InvalidRequest | ErrorClass::Server | ErrorClass::Protocol if says(CONTEXT) => {
+            Some(ErrorClass::ContextTooLong)
+        }
+        ErrorClass::RateLimit | ErrorClass::Auth | ErrorClass::InvalidRequest | ErrorClass::Protocol
+            if says(QUOTA) =>
+        {
             Some(ErrorClass::Quota)
         }
         _ => None,
