@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod files;
+mod lexemes;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -104,13 +105,21 @@ fn words(text: &str) -> Vec<Word<'_>> {
         at += piece.len()
             + (text.get(at + piece.len()..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8));
         let opened = piece.trim_start_matches(OPENING);
-        let word = opened.trim_end_matches(CLOSING);
+        let word = trimmed(opened);
         let start = start + (piece.len() - opened.len());
         if !word.is_empty() {
             words.push(Word { at: start..start + word.len(), text: word });
         }
     }
     words
+}
+
+/// Without the punctuation behind it, which the dots of `..` and `../..` are not.
+fn trimmed(word: &str) -> &str {
+    let bare = word.trim_end_matches(CLOSING);
+    let dotted = word.trim_end_matches(|c| c != '.' && CLOSING.contains(&c));
+    let above = dotted == ".." || dotted.ends_with("/..");
+    if above { dotted } else { bare }
 }
 
 const OPENING: &[char] = &['"', '\'', '`', '(', '[', '{', '<', '“', '‘', '«', '¿', '¡'];

@@ -127,9 +127,16 @@ fn tell(outcome: &Outcome) -> String {
         }
         (tool, Ok(result)) => format!("{tool} says: {result}"),
         (tool, Err(error)) => {
+            let other = match (tool, given("zone")) {
+                ("current_time", Some(_)) => {
+                    " Ask for the time in UTC, or in a zone such as Europe/Paris, and I can tell it."
+                }
+                _ => "",
+            };
             let subject = given("expression").or(path).or_else(|| given("zone"));
             let subject = subject.map_or_else(String::new, |subject| format!(" on {subject}"));
-            format!("{tool} failed{subject}: {}.", error.trim_end_matches('.'))
+            let stop = if error.ends_with(['.', '?']) { "" } else { "." };
+            format!("{tool} failed{subject}: {error}{stop}{other}")
         }
     }
 }

@@ -8,7 +8,7 @@ mod tests;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use self::syntax::{CONSTANTS, FUNCTIONS};
+pub(crate) use self::syntax::{CONSTANTS, FUNCTIONS, thousands};
 
 /// The longest expression, in characters. The grammar recurses, so the length bounds the stack: a sum over a
 /// page of numbers fits, and the deepest nesting of that length needs a fraction of a thread's stack.
@@ -22,7 +22,8 @@ const SHOWN_DIGITS: u32 = 24;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CalculatorArgs {
-    /// The expression, for example `17*23` or `sqrt(2)^3`. Operators: + - * / % (remainder) ^ and brackets.
+    /// The expression, for example `17*23` or `sqrt(2)^3`. Operators: + - * / % (remainder) ^ ! and brackets; also
+    /// `5 mod 3` and `20% of 50`. Numbers: `1,000.5` (outside of functions), `1e3`, `0x1F`.
     /// Functions: sqrt, abs, floor, ceil, round, exp, ln, log10, sin, cos, tan (radians), min, max.
     /// Constants: pi, e.
     pub(crate) expression: String,
@@ -39,7 +40,7 @@ pub(crate) enum Fault {
     Unfinished,
     #[error("a bracket is not closed")]
     Unclosed,
-    #[error("cannot read the expression from `{rest}` on")]
+    #[error("cannot read the expression from `{rest}` on{}", if rest.starts_with('(') { "; a product needs its sign, `*`" } else { "" })]
     Unreadable { rest: String },
     #[error("`{name}` is not known{}", suggestion.as_ref().map(|s| format!("; did you mean `{s}`?")).unwrap_or_default())]
     UnknownName { name: String, suggestion: Option<String> },

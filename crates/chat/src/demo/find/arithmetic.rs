@@ -1,183 +1,219 @@
 use std::ops::Range;
 
-use crate::tools::calculator::{CONSTANTS, FUNCTIONS};
+use super::lexemes::{Kind, Lexeme, lex};
 
-/// The expressions of a text, longest first from each place, none inside another. Something is an expression
-/// if it has an operator or a function: a bare number is not, nor is a date.
-///
-/// It may stand between any words and punctuation, but not glued to them: `5kg`, `v1.2-3` and `1,000*3` hold
-/// none that could be passed on as it is meant.
+/// The expressions of a text, each as long as it goes: what hangs together with something the calculator cannot
+/// read is left alone as a whole, so that no part of an expression is taken for it. Something is an expression
+/// if it has an operator, a function, or brackets within brackets: a bare number is not, nor is a date.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+    let lexemes = lex(text);
+    let mut runs: Vec<Run> = Vec::new();
     let mut at = 0;
-    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        match starts(text, at).then(|| Scan::new(text, at).run()).flatten() {
-            Some(end) if !is_date(text.get(at..end).unwrap_or_default()) => {
-                found.push(at..end);
-                at = end;
+    while at < lexemes.len() {
+        match Run::read(text, &lexemes, at) {
+            Some(run) => {
+                at = run.end;
+                // `2 + 5 kg * 3`: one unit does not make two expressions of it.
+                let ours = runs.last_mut().filter(|last| run.cut && last.end + 1 == run.start);
+                ours.into_iter().for_each(|last| last.cut = true);
+                runs.push(run);
             }
-            Some(end) => at = end,
-            None => at += c.len_utf8(),
+            None => at += 1,
         }
     }
-    found
+    runs.iter().filter_map(|run| run.expression(text, &lexemes)).collect()
 }
 
-/// Whether an expression may start here: at a character that begins one, with no word, number or operator
-/// directly before it.
-fn starts(text: &str, at: usize) -> bool {
-    let mut before = text.get(..at).unwrap_or_default().chars().rev();
-    let free = match (before.next(), before.next()) {
-        (Some(','), Some(digit)) => !digit.is_ascii_digit(),
-        (Some('('), Some(name)) => !is_word(name),
-        (Some(c), _) => !(is_word(c) || is_operator(c) || matches!(c, '.' | '\\' | '@' | '#' | '~' | '&')),
-        (None, _) => true,
-    };
-    let mut from = text.get(at..).unwrap_or_default().chars();
-    free && match (from.next(), from.next()) {
-        // A dash with a blank behind it begins an item of a list.
-        (Some(c), next) if is_sign(c) => next.is_some_and(|next| !next.is_whitespace()),
-        (Some(c), _) => c.is_alphanumeric() || matches!(c, '(' | '.'),
-        (None, _) => false,
+/// Pieces that hang together.
+#[derive(Debug)]
+struct Run {
+    start: usize,
+    end: usize,
+    /// Whether something belongs to it that is not in it.
+    cut: bool,
+}
+
+impl Run {
+    /// The run that begins here, if one does.
+    fn read(text: &str, lexemes: &[Lexeme], start: usize) -> Option<Self> {
+        let kind = |at: usize| lexemes.get(at).map(|lexeme| lexeme.kind);
+        let gap = |at: usize| lexemes.get(at).is_none_or(|lexeme| lexeme.gap);
+        let first = kind(start)?;
+        let before = start.checked_sub(1).and_then(kind);
+        let operand_follows = kind(start + 1).is_some_and(Kind::begins_operand);
+        let cut = match first {
+            Kind::Number | Kind::Unknown | Kind::Function | Kind::Open => false,
+            // A sign, not the dash of a list or a sentence; but `5 kg - 2` is a difference.
+            Kind::Sign if operand_follows && !gap(start + 1) => {
+                !gap(start) && before.is_some_and(Kind::ends_operand)
+            }
+            Kind::Sign | Kind::Operator if operand_follows && before.is_some_and(Kind::ends_operand) => true,
+            // `*` may be the bullet of a list.
+            Kind::Operator if operand_follows && !gap(start + 1) => true,
+            _ => return None,
+        };
+        let mut run = Self { start, end: start + 1, cut };
+        let mut depth = usize::from(first == Kind::Open);
+        while let Some(next) = kind(run.end) {
+            let at = run.end;
+            if next == Kind::Close && depth == 0 {
+                // `1+1)*2` is more than what was read.
+                run.cut |= kind(at + 1).is_some_and(Kind::operates)
+                    && kind(at + 2).is_some_and(Kind::begins_operand)
+                    && gap(at + 1) == gap(at + 2);
+                break;
+            }
+            if !joins(text, lexemes, &run, at) {
+                break;
+            }
+            match next {
+                Kind::Open => depth += 1,
+                Kind::Close => depth -= 1,
+                _ => {}
+            }
+            run.end += 1;
+        }
+        Some(run)
+    }
+
+    /// The expression in it, if it is one that can be passed on whole.
+    fn expression(&self, text: &str, lexemes: &[Lexeme]) -> Option<Range<usize>> {
+        let mut parts = lexemes.get(self.start..self.end)?;
+        let mut behind = lexemes.get(self.end).is_none_or(|next| next.gap || next.kind == Kind::Other);
+        // A dash that begins the rest of the sentence.
+        while let [rest @ .., last] = parts
+            && last.kind == Kind::Sign
+            && last.gap
+            && behind
+        {
+            (parts, behind) = (rest, last.gap);
+        }
+        // Brackets that are opened here and closed after more words.
+        let open = unmatched(parts);
+        if let Some((opening, rest)) = parts.split_at_checked(open)
+            && opening.iter().all(|part| part.kind == Kind::Open)
+            && unmatched(rest) == 0
+        {
+            parts = rest;
+        }
+        let whole = !self.cut && !parts.iter().any(|part| matches!(part.kind, Kind::Unknown | Kind::Word));
+        let [first, .., last] = parts else { return None };
+        let range = first.at.start..last.at.end;
+        let words = text.get(range.clone())?;
+        let ends = last.kind.ends_operand();
+        (whole && ends && has_substance(parts) && !is_date(words) && !is_phone(words)).then_some(range)
     }
 }
 
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+/// Whether a piece belongs to what was read before it.
+fn joins(text: &str, lexemes: &[Lexeme], run: &Run, at: usize) -> bool {
+    let (Some(last), Some(next)) = (at.checked_sub(1).and_then(|at| lexemes.get(at)), lexemes.get(at)) else {
+        return false;
+    };
+    let glued = !next.gap;
+    match (last.kind, next.kind) {
+        (_, Kind::Other) => false,
+        // `a -(3)`
+        (Kind::Unknown | Kind::Word, Kind::Sign) => {
+            glued || lexemes.get(at + 1).is_some_and(|after| after.gap)
+        }
+        (last, next)
+            if last.ends_operand() && (next.operates() || next == Kind::Close || next == Kind::Comma) =>
+        {
+            true
+        }
+        (last, Kind::Bang) => last.ends_operand() && glued && is_factorial(text, lexemes, run, at),
+        (Kind::Number, Kind::Number) if !glued => splits_thousands(text, last, next),
+        (Kind::Number | Kind::Close, Kind::Open) if !glued => is_arithmetic(lexemes, at),
+        (last, next) if last.ends_operand() => glued && (next.begins_operand() || next == Kind::Word),
+        (Kind::Open, Kind::Word) => false,
+        (_, Kind::Word) => glued,
+        _ => true,
+    }
 }
 
-fn is_sign(c: char) -> bool {
-    matches!(c, '-' | '−' | '+')
+/// Whether a `!` is meant as an operator and not as the end of a sentence.
+fn is_factorial(text: &str, lexemes: &[Lexeme], run: &Run, at: usize) -> bool {
+    let kind = |at: usize| lexemes.get(at).map(|lexeme| lexeme.kind);
+    match kind(at + 1) {
+        Some(Kind::Close | Kind::Comma) => true,
+        Some(next) if next.operates() => {
+            kind(at + 2).is_some_and(|after| after.begins_operand() || after == Kind::Sign)
+        }
+        next => {
+            let alone = run.start + 1 == at;
+            let again =
+                lexemes.get(run.start..at).is_some_and(|run| run.iter().any(|part| part.kind == Kind::Bang));
+            let before = run.start.checked_sub(1).and_then(|before| lexemes.get(before));
+            let asked = before.and_then(|before| text.get(before.at.clone())).is_some_and(asks);
+            next != Some(Kind::Bang) && (again || alone && (asked || (before.is_none() && next.is_none())))
+        }
+    }
 }
 
-fn is_operator(c: char) -> bool {
-    is_sign(c) || matches!(c, '*' | '×' | '·' | '/' | '÷' | '%' | '^')
+fn asks(word: &str) -> bool {
+    let words = ["is", "what's", "what’s", "whats", "calculate", "compute", "evaluate", "out", "of", "solve"];
+    words.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// `1 000`
+fn splits_thousands(text: &str, first: &Lexeme, second: &Lexeme) -> bool {
+    let digits = |lexeme: &Lexeme| {
+        let word = text.get(lexeme.at.clone()).unwrap_or_default();
+        if word.bytes().all(|b| b.is_ascii_digit()) { word.len() } else { 0 }
+    };
+    (1..=3).contains(&digits(first)) && digits(second) == 3
+}
+
+/// Whether brackets that open here hold an expression.
+fn is_arithmetic(lexemes: &[Lexeme], at: usize) -> bool {
+    let (mut depth, mut operator) = (0usize, false);
+    for lexeme in lexemes.iter().skip(at) {
+        match lexeme.kind {
+            Kind::Open => depth += 1,
+            Kind::Close if depth == 1 => return operator,
+            Kind::Close => depth -= 1,
+            Kind::Sign | Kind::Operator => operator = true,
+            Kind::Number | Kind::Function | Kind::Comma => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// How many brackets are not closed.
+fn unmatched(parts: &[Lexeme]) -> usize {
+    parts.iter().fold(0, |open: usize, part| match part.kind {
+        Kind::Open => open + 1,
+        Kind::Close => open.saturating_sub(1),
+        _ => open,
+    })
+}
+
+fn has_substance(parts: &[Lexeme]) -> bool {
+    let pairs = parts.iter().zip(parts.iter().skip(1));
+    let pair = |(a, b): (&Lexeme, &Lexeme)| match (a.kind, b.kind) {
+        (Kind::Open, Kind::Open) => true,
+        (a, b) => a.ends_operand() && b.operates(),
+    };
+    parts.iter().any(|part| matches!(part.kind, Kind::Function | Kind::Bang)) || pairs.into_iter().any(pair)
 }
 
 /// `2026-03-13` or `13/03/2026`, which are no subtraction and no division.
 fn is_date(text: &str) -> bool {
-    ['-', '/'].iter().any(|sign| {
-        let lengths: Option<Vec<_>> = text
-            .split(*sign)
-            .map(|part| part.bytes().all(|b| b.is_ascii_digit()).then_some(part.len()))
-            .collect();
-        matches!(lengths.as_deref(), Some([4, 1..=2, 1..=2] | [1..=2, 1..=2, 4]))
-    })
+    ['-', '/']
+        .iter()
+        .any(|sign| matches!(lengths(text, *sign).as_deref(), Some([4, 1..=2, 1..=2] | [1..=2, 1..=2, 4])))
 }
 
-/// A reading of one expression from left to right. It keeps the last place at which all brackets were closed
-/// and an operand was complete: the expression ends there, whatever words follow.
-struct Scan<'a> {
-    text: &'a str,
-    at: usize,
-    /// Open brackets; true for those of a function, which may hold commas.
-    brackets: Vec<bool>,
-    /// Whether there is something to work out.
-    substance: bool,
-    end: Option<usize>,
+/// `555-1234` or `+1-555-123-4567`
+fn is_phone(text: &str) -> bool {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    matches!(lengths(digits, '-').as_deref(), Some([3, 4] | [3, 2..=3, 4] | [1..=3, 3, 3, 4]))
 }
 
-impl<'a> Scan<'a> {
-    fn new(text: &'a str, at: usize) -> Self {
-        Self { text, at, brackets: Vec::new(), substance: false, end: None }
-    }
-
-    fn run(mut self) -> Option<usize> {
-        while self.operand() && self.operator() {}
-        // Stopped within a word (`5kg`, `3*x`, `2.5.1`): what was read is a part of something else.
-        let before = self.text.get(..self.at).and_then(|text| text.chars().next_back());
-        let ahead = self.rest().trim_start_matches('.');
-        let glued = ahead.starts_with(is_word) && before.is_some_and(|c| is_word(c) || is_operator(c));
-        // An operator that hangs on the last operand (`5+3%`) would change what is meant.
-        let behind = self.end.and_then(|end| self.text.get(end..));
-        let hanging = behind.is_some_and(|rest| rest.starts_with(is_operator));
-        self.end.filter(|_| !glued && !hanging)
-    }
-
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    /// What follows the blanks, and how many bytes they take.
-    fn ahead(&self) -> (&'a str, usize) {
-        let rest = self.rest();
-        let ahead = rest.trim_start_matches([' ', '\t', '\u{a0}']);
-        (ahead, rest.len() - ahead.len())
-    }
-
-    fn mark(&mut self) {
-        if self.substance && self.brackets.is_empty() {
-            self.end = Some(self.at);
-        }
-    }
-
-    /// Reads signs and opening brackets up to a number or a constant. Whether there was one.
-    fn operand(&mut self) -> bool {
-        loop {
-            let (ahead, blanks) = self.ahead();
-            let Some(c) = ahead.chars().next() else { return false };
-            let name = ahead.get(..ahead.find(|c| !is_word(c)).unwrap_or(ahead.len())).unwrap_or_default();
-            let opens = ahead.get(name.len()..).is_some_and(|rest| rest.starts_with('('));
-            if is_sign(c) {
-                self.at += blanks + c.len_utf8();
-            } else if c == '(' {
-                self.brackets.push(false);
-                self.at += blanks + 1;
-            } else if opens && FUNCTIONS.iter().any(|function| function.name == name) {
-                self.brackets.push(true);
-                self.substance = true;
-                self.at += blanks + name.len() + 1;
-            } else {
-                let constant = !opens && CONSTANTS.iter().any(|(constant, _)| *constant == name);
-                let length = if constant { name.len() } else { number(ahead) };
-                if length > 0 {
-                    self.at += blanks + length;
-                    self.mark();
-                }
-                return length > 0;
-            }
-        }
-    }
-
-    /// Reads closing brackets up to an operator, or a comma between arguments. Whether there was one.
-    fn operator(&mut self) -> bool {
-        loop {
-            let (ahead, blanks) = self.ahead();
-            match ahead.chars().next() {
-                Some(')') if self.brackets.pop().is_some() => {
-                    self.at += blanks + 1;
-                    self.mark();
-                }
-                Some(',') if self.brackets.last() == Some(&true) => {
-                    self.at += blanks + 1;
-                    return true;
-                }
-                Some(c) if is_operator(c) => {
-                    self.at += blanks + if ahead.starts_with("**") { 2 } else { c.len_utf8() };
-                    self.substance = true;
-                    return true;
-                }
-                _ => return false,
-            }
-        }
-    }
-}
-
-/// How many bytes of a number stand here. A dot belongs to it only with digits behind it: else it ends a
-/// sentence.
-fn number(text: &str) -> usize {
-    let digits =
-        |from: usize| text.get(from..).map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
-    let mut end = digits(0);
-    if text.get(end..).is_some_and(|rest| rest.starts_with('.')) && digits(end + 1) > 0 {
-        end += 1 + digits(end + 1);
-    }
-    if end > 0 && text.get(end..).is_some_and(|rest| rest.starts_with(['e', 'E'])) {
-        let sign = text.get(end + 1..).map_or(0, |rest| usize::from(rest.starts_with(['+', '-'])));
-        let exponent = digits(end + 1 + sign);
-        if exponent > 0 {
-            end += 1 + sign + exponent;
-        }
-    }
-    end
+/// How long the numbers are, if nothing else stands between these signs.
+fn lengths(text: &str, sign: char) -> Option<Vec<usize>> {
+    let parts = text.split(sign);
+    parts.map(|part| part.bytes().all(|b| b.is_ascii_digit()).then_some(part.len())).collect()
 }

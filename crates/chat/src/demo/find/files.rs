@@ -68,32 +68,111 @@ fn addresses(text: &Masked<'_>) -> Vec<Range<usize>> {
     words.filter(|word| word.text.contains("://") || word.text.contains('@')).map(|word| word.at).collect()
 }
 
+/// Words for a folder.
+const FOLDERS: &[&str] = &["folder", "folders", "directory", "directories"];
+
+/// Words beside the name of a folder.
+const BESIDE_FOLDERS: &[&str] = &[
+    "the",
+    "my",
+    "a",
+    "all",
+    "of",
+    "in",
+    "me",
+    "is",
+    "are",
+    "folder",
+    "directory",
+    "called",
+    "named",
+    "files",
+    "content",
+    "contents",
+    "what's",
+    "inside",
+    "under",
+    "there",
+    "please",
+    "and",
+    "or",
+    "to",
+    "from",
+    "with",
+    "that",
+    "current",
+    "this",
+    "root",
+    "here",
+    "it",
+];
+
 /// `list the files in docs`, `which files are there?`, `ls`: where it is said, and the place of the folder.
 fn listing(text: &Masked<'_>) -> Option<(usize, Option<Range<usize>>)> {
-    let words = text.words();
-    let about =
-        |word: &Word<'_>| word.is(&["files", "folder", "folders", "directory", "directories", "ls", "dir"]);
-    let asks = |word: &Word<'_>| word.is(&["list", "which", "what", "show", "ls", "dir"]);
-    let (asked, subject) = words.iter().enumerate().filter(|(_, word)| about(word)).find_map(|(at, _)| {
-        let before = words.get(at.saturating_sub(5)..=at)?;
-        before.iter().rfind(|word| asks(word)).map(|word| (word.at.start, at))
+    let words = with_quotes(text);
+    let plain = |word: &Word<'_>| !is_quoted(text, word);
+    let about = |word: &Word<'_>| plain(word) && (word.is(FOLDERS) || word.is(&["files", "ls", "dir"]));
+    let asks = |word: &Word<'_>| plain(word) && word.is(&["list", "which", "what", "show", "ls", "dir"]);
+    let (verb, subject) = words.iter().enumerate().filter(|(_, word)| about(word)).find_map(|(at, _)| {
+        let first = at.saturating_sub(5);
+        let before = words.get(first..=at)?;
+        before.iter().rposition(asks).map(|verb| (first + verb, at))
     })?;
+    let (asked, said) = (words.get(verb)?, words.get(subject)?);
     let mut rest = words.iter().skip(subject + 1);
     let within = rest.by_ref().take(3).any(|word| word.is(&["in", "under", "inside", "of"]));
-    let folder = rest.find(|word| !word.is(&["the", "my", "folder", "directory", "called", "named"]));
-    let here = |word: &Word<'_>| word.is(&["this", "here", "current", "root", "it", "there"]);
-    let folder = folder.filter(|word| within && !here(word));
-    Some((asked, folder.map(|word| word.at.clone())))
+    let folder =
+        rest.find(|word| !word.is(&["the", "my", "folder", "directory", "called", "named"]) || !plain(word));
+    let here = |word: &Word<'_>| plain(word) && word.is(&["this", "here", "current", "root", "it", "there"]);
+    let folder = match folder.filter(|_| within) {
+        Some(folder) => Some(folder).filter(|word| !here(word)),
+        None => {
+            let named = |word: &&Word<'_>| !plain(word) || is_path(word.text);
+            let other = |word: &&Word<'_>| !word.is(BESIDE_FOLDERS);
+            let behind = words.iter().skip(subject + 1);
+            // `ls docs`, `list folder docs`
+            let shell = verb == subject && verb == 0;
+            let next = behind.clone().next().filter(|_| shell || said.is(FOLDERS)).filter(other);
+            // `list the docs folder`
+            let between = words.get(verb + 1..subject).unwrap_or_default().iter().rfind(other);
+            let between = between.filter(|_| said.is(FOLDERS));
+            behind.take(3).find(named).or(next).or(between)
+        }
+    };
+    Some((asked.at.start, folder.map(|word| word.at.clone())))
+}
+
+/// `..`, `../a`, `/etc`, `docs/`
+fn is_path(word: &str) -> bool {
+    word == ".."
+        || word == "."
+        || word.starts_with('/')
+        || word.ends_with('/')
+        || word.starts_with("../")
+        || word.starts_with("./")
+}
+
+fn is_quoted(text: &Masked<'_>, word: &Word<'_>) -> bool {
+    let behind = text.original().get(word.at.end..).and_then(|rest| rest.chars().next());
+    let before = text.original().get(..word.at.start).and_then(|rest| rest.chars().next_back());
+    matches!((before, behind), (Some('"'), Some('"')) | (Some('\''), Some('\'')) | (Some('`'), Some('`')))
+        || matches!((before, behind), (Some('“'), Some('”')) | (Some('«'), Some('»')))
+}
+
+/// The words, with what stands in quotes as one.
+fn with_quotes<'a>(text: &'a Masked<'_>) -> Vec<Word<'a>> {
+    let quotes = quoted(text.rest());
+    let within = |word: &Word<'_>| {
+        quotes.iter().any(|quote| quote.at.start <= word.at.start && word.at.end <= quote.at.end)
+    };
+    let mut words: Vec<_> = text.words().into_iter().filter(|word| !within(word)).collect();
+    words.extend(quotes.iter().cloned());
+    words.sort_by_key(|word| word.at.start);
+    words
 }
 
 fn names(text: &Masked<'_>) -> Vec<Range<usize>> {
-    let quotes = quoted(text.rest());
-    let quote = |word: &Word<'_>| {
-        quotes.iter().find(|quote| quote.at.start <= word.at.start && word.at.end <= quote.at.end)
-    };
-    let mut words: Vec<_> = text.words().into_iter().filter(|word| quote(word).is_none()).collect();
-    words.extend(quotes.iter().cloned());
-    words.sort_by_key(|word| word.at.start);
+    let words = with_quotes(text);
 
     /// What the word before makes of the next one.
     #[derive(PartialEq)]
@@ -107,7 +186,7 @@ fn names(text: &Masked<'_>) -> Vec<Range<usize>> {
     let mut expect = Expect::Anything;
     let mut found = Vec::new();
     for word in &words {
-        let object = || quote(word).is_some() || names_itself(word.text) || looks_like_object(word.text);
+        let object = || is_quoted(text, word) || names_itself(word.text) || looks_like_object(word.text);
         let name = match expect {
             Expect::Anything | Expect::AndMore => about_files && names_itself(word.text),
             Expect::Object => object(),

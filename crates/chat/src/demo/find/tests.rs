@@ -45,6 +45,26 @@ fn questions_and_what_they_ask_for() {
         ("10 + 5 - what?", &[calculate("10 + 5")]),
         ("- 2+2\n- 3*3", &[calculate("2+2"), calculate("3*3")]),
         ("1/0", &[calculate("1/0")]),
+        ("8 / 2(2+2)", &[calculate("8 / 2(2+2)")]),
+        ("8 / 2 (2+2) is?", &[calculate("8 / 2 (2+2)")]),
+        ("(1+2)(3+4), ok", &[calculate("(1+2)(3+4)")]),
+        ("2+2 (that is 4) and 3+3 (or 6)", &[calculate("2+2"), calculate("3+3")]),
+        ("What is 7!?", &[calculate("7!")]),
+        ("7!", &[calculate("7!")]),
+        (
+            "3! + 2 and (4!)*2 or 2*3! / 4!",
+            &[calculate("3! + 2"), calculate("(4!)*2"), calculate("2*3! / 4!")],
+        ),
+        ("1,000 + 2, and 1,234.5*2.", &[calculate("1,000 + 2"), calculate("1,234.5*2")]),
+        ("3 x 4 or 3x4?", &[calculate("3 x 4"), calculate("3x4")]),
+        ("0x10 + 1", &[calculate("0x10 + 1")]),
+        ("5 mod 3", &[calculate("5 mod 3")]),
+        ("what is 20% of 50?", &[calculate("20% of 50")]),
+        ("((1))", &[calculate("((1))")]),
+        ("1 + 5 – 3 – that's", &[calculate("1 + 5 – 3")]),
+        ("sqrt (16+9) or (2+3*(4", &[calculate("sqrt (16+9)"), calculate("(2+3*(4")]),
+        ("1 000 + 2", &[calculate("1 000 + 2")]),
+        ("5//2 and 2+*3", &[calculate("5//2"), calculate("2+*3")]),
         ("read notes.txt", &[read("notes.txt")]),
         ("notes.txt", &[read("notes.txt")]),
         ("What is in `docs/plan-2.md`, and 2+2?", &[read("docs/plan-2.md"), calculate("2+2")]),
@@ -60,6 +80,53 @@ fn questions_and_what_they_ask_for() {
             &[list(Some("docs/deep")), read("report-2024-01.txt")],
         ),
         ("ls", &[list(None)]),
+        ("list the files in \"d dir\"", &[list(Some("d dir"))]),
+        ("List all files in the folder 'my files', please", &[list(Some("my files"))]),
+        ("list the files in \"..\"", &[list(Some(".."))]),
+        ("list the files in ..", &[list(Some(".."))]),
+        ("list the files in ../..?", &[list(Some("../.."))]),
+        ("ls ../secret", &[list(Some("../secret"))]),
+        ("ls docs", &[list(Some("docs"))]),
+        ("list files /etc", &[list(Some("/etc"))]),
+        ("list the docs folder", &[list(Some("docs"))]),
+        ("list the folder \"a b\"", &[list(Some("a b"))]),
+        ("list the files in this folder...", &[list(None)]),
+        ("What is in the current directory?", &[list(None)]),
+        ("list the files and 2+2", &[list(None), calculate("2+2")]),
+        ("show me the files here, and the time", &[list(None), Wish::Time(None)]),
+    ];
+    for (question, found) in table {
+        assert_eq!(wishes(question), *found, "{question}");
+    }
+}
+
+/// [CH-58]
+#[test]
+fn a_place_that_is_not_known_is_asked_for_as_it_was_said() {
+    let table: &[(&str, &[Wish])] = &[
+        ("What time is it in Atlantis?", &[time("Atlantis")]),
+        ("what time is it in atlantis", &[time("atlantis")]),
+        ("In New Atlantis, what is the time?", &[time("New Atlantis")]),
+        ("time in Springfield and Paris", &[time("Springfield"), time("Europe/Paris")]),
+        ("time in Paris and Springfield, please", &[time("Europe/Paris"), time("Springfield")]),
+        (
+            "time in Rome, Gotham City and Berlin",
+            &[time("Europe/Rome"), time("Gotham City"), time("Europe/Berlin")],
+        ),
+        ("what time is it on Mars", &[time("Mars")]),
+        ("Tell me the Narnia time", &[time("Narnia")]),
+        ("What time is it in UTC+5?", &[time("UTC+5")]),
+        ("what is the time at UTC+05:30, and 2+2?", &[time("UTC+05:30"), calculate("2+2")]),
+        ("time in utc - 3", &[time("utc - 3")]),
+        ("time in UTC+99", &[time("UTC+99")]),
+        ("time in +05:30", &[time("+05:30")]),
+        ("What time is it in PST?", &[time("PST")]),
+        ("the time CST and EST", &[time("CST"), time("EST")]),
+        ("what time is it in the morning?", &[Wish::Time(None)]),
+        ("What is the Time now, and what is 2+2?", &[Wish::Time(None), calculate("2+2")]),
+        ("What Time is it on Monday in general?", &[Wish::Time(None)]),
+        ("what time is it, and what is in notes.txt?", &[Wish::Time(None), read("notes.txt")]),
+        ("time in UTC and 17*23", &[time("UTC"), calculate("17*23")]),
     ];
     for (question, found) in table {
         assert_eq!(wishes(question), *found, "{question}");
@@ -75,7 +142,7 @@ fn what_only_looks_like_it_is_left_alone() {
         "Tell me a joke about 3 - well, many - ducks.",
         "How many times did it rain?",
         "On 2026-03-13 and 13/03/2026 it was cold.",
-        "version v1.2-3, 5kg*2kg, 1,000*3, 3*x, 5+3%, f(3+4) and 2.5.1+1",
+        "version v1.2-3, 5kg*2kg, 3*x, 5+3%, f(3+4) and 2.5.1+1",
         "e.g. at 5 p.m. or so",
         "See https://example.com/a/b.html?x=1+1 or mail me@example.com.",
         "Is Europe/Paris nice?",
@@ -84,6 +151,13 @@ fn what_only_looks_like_it_is_left_alone() {
         "-5",
         "((((",
         "1 +",
+        "12:30 - 1 or 1 - 12:30 or 2*3 + 12:30",
+        "call 555-1234 or (555) 123-4567 or +1-555-123-4567",
+        "3*x + 2*5, x * 3 + 4, 10 + 5 - x and 2 + 5 kg * 3",
+        "5²+1, √16+9, 3€*4+1, 1'000+2, 1_000+2 and 1+1,2+2",
+        "1+1)*2, 5° + 3°*2 and foo(2)+3",
+        "what % of 50 is 20? 20% of people!",
+        "I owe him 42! It is 1!!",
     ];
     for question in questions {
         assert_eq!(wishes(question), [], "{question}");
@@ -114,7 +188,8 @@ fn number() -> impl Strategy<Value = String> {
 
 /// Arithmetic as people write it, with at least one operator or function.
 fn expression() -> impl Strategy<Value = String> {
-    let operators = prop::sample::select(vec!["+", "-", "*", "/", "%", "^", "**", "×", "÷", "−"]);
+    let operators =
+        prop::sample::select(vec!["+", "-", "*", "/", "%", "^", "**", "×", "÷", "−", " x ", " mod "]);
     let tree = number().prop_recursive(4, 16, 2, move |inner| {
         let binary = (inner.clone(), operators.clone(), inner.clone(), " ?");
         prop_oneof![
@@ -146,7 +221,7 @@ fn around() -> impl Strategy<Value = String> {
         "owe",
         "him",
         "42",
-        "x",
+        "y",
         "e-mail",
         "well,",
         "so:",
@@ -193,6 +268,40 @@ fn any_expression_among_any_words_is_found_unchanged() {
         })
         .unwrap();
     assert!(cases.get() >= 4_000 && rich.get() * 10 >= cases.get() * 6, "{rich:?} of {cases:?}");
+}
+
+/// An expression made longer by what the calculator may or may not read: what is found is the whole of it, or
+/// nothing. At least a quarter of the cases must be found, and a quarter not.
+///
+/// [CH-57]
+#[test]
+fn no_part_of_an_expression_is_taken_for_the_whole() {
+    let (cases, found) = (Cell::new(0u32), Cell::new(0u32));
+    let odd = prop::sample::select(vec![
+        "12:30", "x", "5kg", "2.5.1", "1'000", "5²", "f(3)", "v1.2", "3€", "foo*2",
+    ]);
+    let operand = prop_oneof![
+        4 => expression().prop_map(|text| format!("({text})")),
+        1 => odd.prop_map(str::to_owned),
+        1 => prop::sample::select(vec!["1,000", "0x1F", "(4!)", "20% of 50", "((7))", "2(3)"]).prop_map(str::to_owned),
+    ];
+    let glue =
+        prop::sample::select(vec!["*", " * ", "/", " + ", "-", " - ", "^", "+", " mod ", " × ", "–", "//"]);
+    let parts = prop::collection::vec((operand, glue), 2..5);
+    TestRunner::new(Config { cases: 3_000, ..Config::default() })
+        .run(&(parts, before()), |(parts, before)| {
+            let mut whole: String = parts.iter().map(|(operand, glue)| format!("{operand}{glue}")).collect();
+            let last = parts.last().map_or(0, |(_, glue)| glue.len());
+            whole.truncate(whole.len() - last);
+            let question = format!("{before} {whole}?");
+            let wishes = wishes(&question);
+            cases.set(cases.get() + 1);
+            found.set(found.get() + u32::try_from(wishes.len()).unwrap());
+            prop_assert!(wishes.is_empty() || wishes == [calculate(&whole)], "{}: {:?}", question, wishes);
+            Ok(())
+        })
+        .unwrap();
+    assert!(found.get() * 4 >= cases.get() && found.get() * 4 <= cases.get() * 3, "{found:?} of {cases:?}");
 }
 
 /// [CH-13]

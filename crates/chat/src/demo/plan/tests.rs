@@ -52,7 +52,8 @@ fn results_and_errors_become_the_answer() {
         answer("whatever was asked", ALL, &outcomes),
         "17*23 = 391. It is Friday 2026-03-13 14:05:06 in UTC (UTC+00:00). calculator failed on 1/0: division by \
          zero.\n\nnotes.txt says:\nbuy milk\n\nempty is empty.\n\nThe root folder holds:\na\nb\n\ncurrent_time \
-         failed on Mars: there is no time zone `Mars`."
+         failed on Mars: there is no time zone `Mars`. Ask for the time in UTC, or in a zone such as \
+         Europe/Paris, and I can tell it."
     );
     assert_eq!(
         plan("", ALL, &outcomes).reasoning,

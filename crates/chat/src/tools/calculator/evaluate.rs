@@ -14,6 +14,7 @@ pub(super) fn evaluate(expr: &Expr) -> Result<Decimal, Fault> {
     match expr {
         Expr::Number(value) => Ok(*value),
         Expr::Negative(inner) => Ok(-evaluate(inner)?),
+        Expr::Factorial(inner) => factorial(evaluate(inner)?),
         Expr::Binary(operator, a, b) => binary(*operator, evaluate(a)?, evaluate(b)?),
         Expr::Call(function, arguments) => {
             let arguments: Result<Vec<_>, _> = arguments.iter().map(evaluate).collect();
@@ -30,6 +31,7 @@ fn binary(operator: Operator, a: Decimal, b: Decimal) -> Result<Decimal, Fault> 
         Operator::Divide | Operator::Remainder if b.is_zero() => return Err(Fault::DivisionByZero),
         Operator::Divide => a.checked_div(b),
         Operator::Remainder => a.checked_rem(b),
+        Operator::PercentOf => a.checked_mul(b).and_then(|product| product.checked_div(Decimal::ONE_HUNDRED)),
         Operator::Power => return power(a, b),
     };
     value.ok_or(Fault::OutOfRange)
@@ -53,6 +55,17 @@ fn power(base: Decimal, exponent: Decimal) -> Result<Decimal, Fault> {
         Some(power) => Ok(power),
         None => Err(Fault::OutOfRange),
     }
+}
+
+fn factorial(n: Decimal) -> Result<Decimal, Fault> {
+    if !n.is_integer() || (n.is_sign_negative() && !n.is_zero()) {
+        return Err(Fault::Undefined { function: "!" });
+    }
+    let n = u64::try_from(n).map_err(|_| Fault::OutOfRange)?;
+    // Leaves at the first product out of range, so that no number makes it long.
+    (2..=n)
+        .try_fold(Decimal::ONE, |product, factor| product.checked_mul(factor.into()))
+        .ok_or(Fault::OutOfRange)
 }
 
 fn call(function: &'static str, arguments: &[Decimal]) -> Result<Decimal, Fault> {
