@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use agent_loop::UiChunk;
 use ai_testkit::{Cut, WireEnd, WireReply, WireServer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Chat, KEY, Ran, call, finish, says, sse, text, usage};
 

@@ -152,15 +152,20 @@ impl<'a> Lexer<'a> {
             Kind::Function
         } else if CONSTANTS.iter().any(|(name, _)| *name == word) {
             Kind::Number
-        } else if (single && !article) || behind.starts_with('(') || !word.contains(char::is_alphabetic) {
-            Kind::Unknown
-        } else if word.contains(|c: char| c.is_ascii_digit()) || word.starts_with(is_sticky) {
+        } else if (single && !article) || behind.starts_with('(') || is_odd(word) {
             Kind::Unknown
         } else {
             Kind::Word
         };
         (kind, length)
     }
+}
+
+/// No word of a sentence: `v1.2`, `#3`, `___`.
+fn is_odd(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit())
+        || word.starts_with(is_sticky)
+        || !word.contains(char::is_alphabetic)
 }
 
 /// How many bytes belong together: letters, digits, and marks that `joins` takes between them.
