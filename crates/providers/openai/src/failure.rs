@@ -128,9 +128,7 @@ impl Said {
                 .and_then(sentence)
                 .or_else(|| error.get("detail").and_then(sentence))
                 .or_else(|| MESSAGES.iter().find_map(|name| error.get(name).and_then(sentence))),
-            code: field(&["code"])
-                .filter(words)
-                .or_else(|| field(&["error_code", "errorCode"]).filter(words)),
+            code: field(&["code"]).filter(words).or_else(|| field(&["error_code", "errorCode"])),
             kind: field(&["type"]).or_else(|| field(&["status"]).filter(words)),
             status: STATUSES.iter().find_map(status),
             beneath: error.pointer("/metadata/raw").and_then(text),

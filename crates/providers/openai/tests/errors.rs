@@ -153,6 +153,7 @@ async fn what_comes_in_place_of_an_answer_is_in_the_error() {
         (r#"{"status":"error","detail":{"why":"it broke"}}"#, Server, "it broke"),
         (r#"{"code":1001,"msg":"it broke"}"#, Protocol, "it broke"),
         (r#"{"code":429,"msg":"slow down"}"#, RateLimit, "slow down"),
+        (r#"{"error_code":336003,"error_msg":"it broke"}"#, Server, "it broke"),
         (r#"{"code":1001,"statusCode":429,"msg":"slow down"}"#, RateLimit, "slow down"),
         (r#"{"code":"insufficient_quota","msg":"slow down"}"#, Quota, "slow down"),
         (r#"{"success":false,"errorMessage":"it broke","data":null}"#, Protocol, "it broke"),
