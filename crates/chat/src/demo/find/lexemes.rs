@@ -142,7 +142,8 @@ impl<'a> Lexer<'a> {
         let behind = rest.get(length..).unwrap_or_default();
         let ahead = behind.trim_start_matches(is_blank);
         let opens = ahead.starts_with('(');
-        let counts = begins_number(ahead);
+        // `3 x -2` is a product, `x-2` a difference.
+        let counts = begins_number(ahead) && !behind.starts_with(is_operator);
         let single = word.chars().nth(1).is_none();
         let article =
             matches!(word, "a" | "A" | "I") && gap && !behind.starts_with(|c| is_operator(c) || c == '(');
