@@ -75,6 +75,42 @@ async fn a_piece_that_may_belong_to_several_calls_is_a_protocol_error() {
 
 /// [OA-32]
 #[tokio::test]
+async fn calls_start_in_the_order_in_which_they_began_whatever_they_wait_for() {
+    let bodies = [
+        // The first is never whole; the second comes in one piece.
+        vec![
+            piece(r#""index":0,"id":"a""#, "f", r#"{\"x\": oops"#),
+            piece(r#""index":1,"id":"b""#, "g", "{}"),
+        ],
+        // The first has no id until the second is whole.
+        vec![
+            piece(r#""index":0"#, "f", ""),
+            piece(r#""index":1,"id":"b""#, "g", "{}"),
+            piece(r#""index":0,"id":"a""#, "", "{}"),
+        ],
+        // The first has its name alone.
+        vec![
+            piece(r#""index":0,"id":"a""#, "f", ""),
+            piece(r#""index":1,"id":"b""#, "g", "{}"),
+            piece(r#""index":0"#, "", "{}"),
+        ],
+    ];
+    for body in bodies {
+        let frames = [body.concat(), fin(r#""tool_calls""#), DONE.to_owned()];
+        let (parts, error) = stream("openai", frames.concat()).await;
+        assert!(error.is_none(), "{error:?}");
+        let started = parts.iter().filter_map(|part| match part {
+            StreamPart::ToolInputStart { id, .. } => Some(id.as_str()),
+            _ => None,
+        });
+        assert_eq!(started.collect::<Vec<_>>(), ["a", "b"]);
+        let called: Vec<_> = calls(&parts).into_iter().map(|(id, ..)| id).collect();
+        assert_eq!(called, ["a", "b"]);
+    }
+}
+
+/// [OA-32]
+#[tokio::test]
 async fn an_index_is_a_label_and_no_position() {
     let body = [
         ch(r#"{"content":"Let me look."}"#),

@@ -103,8 +103,15 @@ impl Calls {
         if self.bytes > MAX_INPUT {
             return Err(too_large(format!("the inputs of the tool calls have more than {MAX_INPUT} bytes")));
         }
-        match self.calls.get_mut(at) {
-            Some(call) => call.take(fragment, out),
+        let Some((earlier, rest)) = self.calls.split_at_mut_checked(at) else { return Ok(()) };
+        // Calls start in the order in which they began: that is the order of their results too. One that waits for
+        // more of its name has it once another call goes on.
+        for call in earlier.iter_mut().filter(|call| call.is_named()) {
+            call.start(out);
+        }
+        let first = earlier.iter().all(|call| call.started || call.is_empty());
+        match rest.first_mut() {
+            Some(call) => call.take(fragment, first, out),
             None => Ok(()),
         }
     }
@@ -197,7 +204,7 @@ impl Calls {
             }
             if let Some(lost) = call.joiner.end() {
                 // What ends like this is not JSON: no tool runs with it.
-                call.add(lost.to_string().into(), false, out);
+                call.add(lost.to_string().into(), true, out);
             }
             call.start(out);
         }
@@ -219,7 +226,13 @@ impl Call {
             && (fragment.name != self.name || !fragment.input.trim().is_empty())
     }
 
-    fn take(&mut self, fragment: Fragment<'_>, out: &mut Parts) -> Result<(), ModelError> {
+    /// Whether it has all that its start says.
+    fn is_named(&self) -> bool {
+        self.id.is_some() && !self.id_taken && !self.name.is_empty()
+    }
+
+    /// Takes a piece. It may start if all calls before it have.
+    fn take(&mut self, fragment: Fragment<'_>, first: bool, out: &mut Parts) -> Result<(), ModelError> {
         if self.id.is_none() && !fragment.id.is_empty() {
             self.id = Some(Id::from(&*fragment.id));
         }
@@ -247,17 +260,17 @@ impl Call {
             }
             input = joined.into();
         }
-        self.add(input, grows, out);
+        // Where a piece of the name comes, the next may bring more of it.
+        self.object.feed(&input);
+        let starts = first && (!grows || self.object.is_over());
+        self.add(input, starts, out);
         Ok(())
     }
 
-    fn add(&mut self, input: Cow<'_, str>, grows: bool, out: &mut Parts) {
-        self.object.feed(&input);
+    fn add(&mut self, input: Cow<'_, str>, starts: bool, out: &mut Parts) {
         self.input.push_str(&input);
         if !self.started {
-            // Where a piece of the name comes, the next may bring more of it.
-            let named = !self.name.is_empty() && (!grows || self.object.is_over());
-            if self.id.is_some() && !self.id_taken && named {
+            if starts && self.is_named() {
                 self.start(out);
             }
         } else if let Some(id) = self.id.clone().filter(|_| !input.is_empty()) {
