@@ -424,14 +424,14 @@ fn poll_model(
     stream: &mut ModelStream,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Option<Said>, Interruption>> {
-    if let Poll::Ready(by) = interrupt.poll(cx) {
+    if let Poll::Ready(by) = interrupt.check(cx) {
         return Poll::Ready(Err(by));
     }
     match stream.as_mut().poll_next(cx) {
         Poll::Ready(Some(Ok(part))) => Poll::Ready(Ok(Some(Said::Part(part)))),
         Poll::Ready(Some(Err(error))) => Poll::Ready(Ok(Some(Said::Failed(error)))),
         Poll::Ready(None) => Poll::Ready(Ok(Some(Said::Over))),
-        Poll::Pending if attempts.is_empty() => Poll::Pending,
+        Poll::Pending if attempts.is_empty() => interrupt.poll(cx).map(Err),
         Poll::Pending => Poll::Ready(Ok(None)),
     }
 }
