@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use ai_provider::{Assembled, AssistantMessage, ErrorRecord, Id, Message, RequestId, TargetId, ToolCall};
+use ai_provider::{Assembled, AssistantMessage, ErrorRecord, Id, Message, TargetId, ToolCall};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::BudgetKind;
@@ -99,8 +99,6 @@ pub struct ToolFacts {
 pub struct Answer {
     /// What was asked.
     pub target: TargetId,
-    /// The request.
-    pub request_id: RequestId,
     /// What came.
     pub assembled: Assembled,
 }

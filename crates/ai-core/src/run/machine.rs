@@ -256,7 +256,7 @@ impl Run {
     }
 
     fn answered(&mut self, answer: Answer, tools: Vec<ToolFacts>, repair: bool) {
-        let Answer { target, assembled, .. } = answer;
+        let Answer { target, assembled } = answer;
         let finish = match self.final_check(&assembled) {
             Ok(finish) => finish,
             Err(error) => {

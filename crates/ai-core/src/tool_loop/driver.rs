@@ -189,6 +189,7 @@ impl Driver {
         let mut stream = self.step.model.stream(self.request(), ctx);
         self.live.begin_answer();
         self.ids.begin();
+        let mut finished = false;
         loop {
             match self.hear(&mut stream, co).await? {
                 Said::Part(mut part) => {
@@ -196,21 +197,19 @@ impl Driver {
                     if let Err(error) = self.live.hear(&part) {
                         return self.model_failed(co, error).await;
                     }
+                    finished |= matches!(part, StreamPart::Finish(_));
                     co.give(LoopEvent::Part(part)).await;
                 }
                 Said::Failed(error) => return self.model_failed(co, error).await,
-                Said::Over => break,
+                Said::Over if finished => break,
+                Said::Over => {
+                    let text = "the stream ended before the answer was complete";
+                    return self.model_failed(co, ModelError::new(ErrorClass::Incomplete, text)).await;
+                }
             }
         }
         let assembled = self.live.end_answer();
-        if assembled.finish.is_none() {
-            let error =
-                ModelError::new(ErrorClass::Incomplete, "the stream ended before the answer was complete");
-            self.live.restore_answer(assembled);
-            return self.model_failed(co, error).await;
-        }
-        let request_id = self.step.request_id.clone();
-        self.live.feed(Input::Answered(Box::new(Answer { target, request_id, assembled })));
+        self.live.feed(Input::Answered(Box::new(Answer { target, assembled })));
         Ok(())
     }
 

@@ -16,8 +16,6 @@ pub(super) struct Live {
     control: Arc<dyn LoopControl>,
     decisions: Arc<Decisions>,
     answer: Option<Assembler>,
-    /// What the answer came to, where it has ended and was not taken yet.
-    ended: Option<Assembled>,
     tools: Option<Tools>,
     error: Option<ModelError>,
     handed_out: usize,
@@ -33,7 +31,6 @@ impl Live {
             control,
             decisions,
             answer: None,
-            ended: None,
             tools: None,
             error: None,
             parked: false,
@@ -67,22 +64,13 @@ impl Live {
         self.answer.take().unwrap_or_default().finish()
     }
 
-    pub(super) fn restore_answer(&mut self, assembled: Assembled) {
-        self.ended = Some(assembled);
-    }
-
     pub(super) fn abandon_answer(&mut self) {
         self.answer = None;
-        self.ended = None;
     }
 
     /// What the model has said in the answer under way.
     pub(super) fn partial(&self) -> AssistantMessage {
-        match (&self.answer, &self.ended) {
-            (Some(answer), _) => answer.snapshot().message,
-            (None, Some(ended)) => ended.message.clone(),
-            (None, None) => AssistantMessage::default(),
-        }
+        self.answer.as_ref().map(|answer| answer.snapshot().message).unwrap_or_default()
     }
 
     pub(super) fn begin_tools(&mut self, tools: Tools) {

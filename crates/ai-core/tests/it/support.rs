@@ -7,8 +7,7 @@ use ai_core::{
     tool_fn,
 };
 use ai_provider::{
-    Assembler, AssistantPart, LanguageModel, Message, RequestId, StreamPart, TargetId, ToolPart,
-    UnifiedFinish,
+    Assembler, AssistantPart, LanguageModel, Message, StreamPart, TargetId, ToolPart, UnifiedFinish,
 };
 use ai_testkit::{Script, ScriptedModel};
 use async_trait::async_trait;
@@ -100,7 +99,6 @@ pub fn answer(parts: &[StreamPart]) -> Input {
     }
     Input::Answered(Box::new(Answer {
         target: TargetId::new("scripted", "model", "memory"),
-        request_id: RequestId::from("r1"),
         assembled: assembler.finish(),
     }))
 }
