@@ -42,7 +42,7 @@ pub enum DecideError {
     Unknown,
     /// It was decided otherwise before.
     AlreadyDecided,
-    /// The run is over.
+    /// The run is over, or has ended to wait in its stored form: feed the decision to that.
     Closed,
 }
 
