@@ -45,6 +45,7 @@
 
 mod create_agent;
 mod error;
+pub mod middleware;
 mod model_ref;
 mod registry;
 pub mod run;
@@ -53,6 +54,7 @@ mod tool_loop;
 
 pub use create_agent::{CreateAgent, create_agent};
 pub use error::{Error, ErrorKind};
+pub use middleware::Middleware;
 pub use model_ref::ModelRef;
 pub use registry::Registry;
 pub use tool::{
