@@ -32,7 +32,7 @@ async fn the_body_of_an_error_is_read_whatever_its_label() {
         (error.class(), error.status(), error.retryable()),
         (ErrorClass::InvalidRequest, Some(400), false)
     );
-    assert_eq!((error.message(), error.code()), ("bad schema", Some("400")));
+    assert_eq!((error.message(), error.code()), ("bad schema", Some("INVALID_ARGUMENT")));
 
     let error = error_of(reply(500, "")).await;
     assert_eq!(error.message(), "Internal Server Error");

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall};
+use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall, error_of_response};
 use ai_provider::{Delivery, ModelError, Request, Warning};
 use http::{HeaderMap, StatusCode};
 
 use crate::decode::ChatDecoder;
 use crate::dialect::Dialect;
-use crate::{encode, failure};
+use crate::encode;
 
 /// Chat Completions as a codec: for a model of your own around [`HttpModel`](ai_http::HttpModel).
 ///
@@ -65,6 +65,6 @@ impl Codec for ChatCodec {
     }
 
     fn error(&self, status: StatusCode, _headers: &HeaderMap, excerpt: &[u8]) -> ModelError {
-        failure::of_response(status, excerpt)
+        error_of_response(status, excerpt)
     }
 }

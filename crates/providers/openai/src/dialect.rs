@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use ai_http::CallIds;
 use ai_provider::{Capabilities, ReasoningEffort, UnifiedFinish};
 
 mod table;
@@ -143,19 +144,6 @@ pub enum NamedTool {
     ByName,
     /// By offering no other and asking for at least one call.
     Alone,
-}
-
-/// Which ids of tool calls are accepted. An id of another form is replaced by a digest of it, in the call and
-/// in its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CallIds {
-    /// Any.
-    Any,
-    /// Up to this many bytes.
-    UpTo(usize),
-    /// ASCII letters and digits, exactly this many.
-    Alphanumeric(usize),
 }
 
 impl Dialect {

@@ -39,11 +39,10 @@ mod codec;
 mod decode;
 mod dialect;
 mod encode;
-mod failure;
-mod halves;
 mod models;
 mod provider;
 
+pub use ai_http::CallIds;
 pub use codec::ChatCodec;
-pub use dialect::{CallIds, Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
+pub use dialect::{Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
 pub use provider::{OpenAi, OpenAiBuilder};

@@ -1,12 +1,12 @@
-use ai_http::{CallInfo, Codec, Decoder, End, Event, Framing, HttpCall, Next, Parts};
+use ai_http::{
+    CallInfo, Codec, Decoder, End, Event, Framing, HttpCall, Next, Parts, error_of_frame, error_of_response,
+};
 use ai_provider::{
     Delivery, ErrorClass, Finish, FinishReason, ModelError, ModelInfo, Request, StreamPart, UnifiedFinish,
     Usage, Warning,
 };
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-
-use crate::failure;
 
 /// The list of models, as an answer of one raw part: so the driver of all calls holds its timers, limits and
 /// keys too.
@@ -34,13 +34,13 @@ impl Codec for ListCodec {
     }
 
     fn error(&self, status: StatusCode, _: &HeaderMap, excerpt: &[u8]) -> ModelError {
-        failure::of_response(status, excerpt)
+        error_of_response(status, excerpt)
     }
 }
 
 impl Decoder for ListDecoder {
     fn event(&mut self, event: Event<'_>, out: &mut Parts) -> Result<Next, ModelError> {
-        if let Some(error) = failure::of_frame(event.data) {
+        if let Some(error) = error_of_frame(event.data) {
             return Err(error);
         }
         let raw_value = serde_json::from_str(event.data).map_err(|error| {

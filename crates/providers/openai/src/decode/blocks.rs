@@ -1,9 +1,8 @@
 use std::borrow::Cow;
 
 use ai_http::Parts;
+use ai_http::halves::Joiner;
 use ai_provider::{Id, ProviderMetadata, StreamPart};
-
-use crate::halves::Joiner;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

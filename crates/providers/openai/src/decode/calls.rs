@@ -1,12 +1,11 @@
 use std::borrow::Cow;
 
+use ai_http::halves::Joiner;
 use ai_http::{IdSeed, Parts};
 use ai_provider::{
     ErrorClass, Id, ModelError, Origin, ProviderMetadata, ProviderOptions, StreamPart, ToolCall,
 };
 use serde::de::IgnoredAny;
-
-use crate::halves::Joiner;
 
 use super::SIGNATURE;
 use super::object::ObjectEnd;

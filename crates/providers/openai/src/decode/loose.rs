@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use ai_http::halves;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-
-use crate::halves;
 
 use super::fill::{self, Fill, Key, Place, empty_list, object};
 

@@ -5,14 +5,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_http::{CallInfo, Decoder, End, Event, IdSeed, Next, Parts, excerpt};
+use ai_http::{
+    CallInfo, Decoder, End, Event, IdSeed, Next, Parts, error_of_event, error_of_frame, error_of_no_answer,
+    excerpt, halves,
+};
 use ai_provider::{
     Delivery, ErrorClass, FileData, FilePart, Finish, FinishReason, ModelError, Origin, ProviderMetadata,
     ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
 };
 
 use crate::dialect::Dialect;
-use crate::{failure, halves};
 use blocks::{Blocks, Kind};
 use calls::{Calls, Fragment};
 use frame::{Came, Choice, Choices, Delta, Frame};
@@ -123,7 +125,7 @@ impl ChatDecoder {
             whole |= self.choice(choice, ended.is_some(), &mut known, out)?;
             reason = ended.or(reason);
         }
-        if failed && let Some(error) = failure::of_frame(data) {
+        if failed && let Some(error) = error_of_frame(data) {
             return Err(error);
         }
         match reason {
@@ -136,16 +138,16 @@ impl ChatDecoder {
     /// A frame without choices may hold usage, nothing of interest, or an error in some form.
     fn check_without_choices(&mut self, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
         if frame.usage.0.is_none() || frame.error.0.is_some() {
-            if let Some(error) = failure::of_frame(data) {
+            if let Some(error) = error_of_frame(data) {
                 return Err(error);
             }
-            self.suspect = failure::of_no_answer(data).or(self.suspect.take());
+            self.suspect = error_of_no_answer(data).or(self.suspect.take());
         }
         if self.delivery == Delivery::Stream || frame.choices.is_some() {
             return Ok(());
         }
         Err(self.suspect.take().unwrap_or_else(|| {
-            let message = "the answer is JSON, but no chat completion: it has no choices";
+            let message = "the answer is JSON, but not of this API: it has no choices";
             ModelError::new(ErrorClass::Protocol, message)
         }))
     }
@@ -395,7 +397,7 @@ impl Decoder for ChatDecoder {
             return Ok(Next::More);
         }
         if event.name == Some("error") {
-            return Err(failure::of_error_event(data));
+            return Err(error_of_event(data));
         }
         self.frame(data, out)
     }
@@ -411,8 +413,8 @@ impl Decoder for ChatDecoder {
 
 /// Some servers report their failure as plain text, or as JSON of another shape.
 fn not_a_frame(data: &str, error: &dyn fmt::Display) -> ModelError {
-    let said = || failure::of_no_answer(data).filter(|_| !data.starts_with('{'));
-    failure::of_frame(data).or_else(said).unwrap_or_else(|| {
+    let said = || error_of_no_answer(data).filter(|_| !data.starts_with('{'));
+    error_of_frame(data).or_else(said).unwrap_or_else(|| {
         let message = format!("not a frame of a chat completion: {error}");
         ModelError::new(ErrorClass::Protocol, message)
     })

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 
+use ai_http::CallIds;
 use ai_provider::{Capabilities, ReasoningEffort, StructuredOutput, UnifiedFinish};
 
-use super::{CallIds, Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
+use super::{Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
 
 type Row = (&'static str, fn() -> Dialect);
 

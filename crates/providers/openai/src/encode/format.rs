@@ -1,8 +1,8 @@
+use ai_http::Notes;
 use ai_provider::{ResponseFormat, StructuredOutput};
 use serde_json::{Value, json};
 
 use super::Scope;
-use super::notes::Notes;
 use crate::dialect::SchemaForm;
 
 /// The form of the answer: as a field of the body, in words for the model, or both.

@@ -1,7 +1,7 @@
+use ai_http::Notes;
 use ai_provider::{Delivery, JsonObject, ModelError, ReasoningEffort};
 use serde_json::{Value, json};
 
-use super::notes::Notes;
 use super::{Scope, invalid};
 use crate::dialect::EffortForm;
 

@@ -1,15 +1,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use ai_http::{Notes, Paired, Pairing, is_json_object, legal_tool_name};
 use ai_provider::{
     AssistantMessage, AssistantPart, JsonObject, Message as Ours, ModelError, ProviderMetadata,
     SystemMessage, ToolCall, UserMessage, UserPart,
 };
-use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::notes::Notes;
-use super::pairing::{Paired, Pairing};
 use super::wire::{Call, CalledFunction, Content, Media, Message, Part};
 use super::{Scope, invalid, media};
 use crate::decode::{REASONING_FIELD, REASONING_FIELDS, SIGNATURE};
@@ -21,7 +19,7 @@ pub(super) fn messages<'a>(
     notes: &mut Notes,
 ) -> Result<Vec<Message<'a>>, ModelError> {
     let request = scope.request;
-    let pairing = Pairing::of(scope, &request.messages, notes);
+    let pairing = Pairing::of(&request.messages, scope.dialect.call_ids, notes);
     let mut writer = Writer { scope, out: Vec::with_capacity(request.messages.len() + 1), notes };
     writer.instruction(instruction, &request.messages);
     let told_already = usize::from(!writer.out.is_empty() && starts_with_system(&request.messages));
@@ -202,7 +200,7 @@ impl<'a> Writer<'a, '_> {
             ours.then(|| json!({ "google": { "thought_signature": signature } }))
         });
         let name = self.name(call);
-        let arguments = if is_object(&call.input) { &call.input } else { "{}" };
+        let arguments = if is_json_object(&call.input) { &call.input } else { "{}" };
         Call {
             id: paired.wire_id.clone(),
             r#type: "function",
@@ -216,7 +214,7 @@ impl<'a> Writer<'a, '_> {
         if self.scope.request.tools.iter().any(|tool| tool.name() == call.name) {
             return Cow::Borrowed(&call.name);
         }
-        let name = legal_name(&call.name);
+        let name = legal_tool_name(&call.name);
         if *name != *call.name {
             self.notes.compatibility("messages", "the name of a call was replaced: this API refuses it");
         }
@@ -258,21 +256,6 @@ fn text_of<'a>(texts: &[&'a str]) -> Content<'a> {
 
 fn made_here(metadata: &ProviderMetadata, endpoint: &str) -> bool {
     metadata.origin.as_ref().is_some_and(|origin| origin.target.endpoint == endpoint)
-}
-
-fn is_object(input: &str) -> bool {
-    input.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(input).is_ok()
-}
-
-/// Servers refuse the whole history for a name a model made up. OpenAI's form: letters, digits, `_`, `-`, 64 at
-/// most.
-fn legal_name(name: &str) -> Cow<'_, str> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.len() <= 64 && name.chars().all(legal) {
-        return Cow::Borrowed(name);
-    }
-    let replaced: String = name.chars().take(64).map(|c| if legal(c) { c } else { '_' }).collect();
-    if replaced.is_empty() { Cow::Borrowed("unknown") } else { Cow::Owned(replaced) }
 }
 
 impl<'a> Part<'a> {

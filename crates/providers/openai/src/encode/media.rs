@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use ai_http::{data_url, sniff_image};
 use ai_provider::{FileData, FilePart, MediaSupport, ModelError};
 
 use super::wire::{File, ImageUrl, InputAudio, Media, Part, VideoUrl};
@@ -56,7 +57,7 @@ fn url(file: &FilePart) -> Result<Cow<'_, str>, ModelError> {
         FileData::Bytes { data } => {
             let media_type = match file.media_type.contains('/') && !file.media_type.ends_with("/*") {
                 true => file.media_type.as_str(),
-                false => sniff(data).ok_or_else(|| {
+                false => sniff_image(data).ok_or_else(|| {
                     invalid(format!("the type of a file ({}) must be told in full", file.media_type))
                 })?,
             };
@@ -95,19 +96,4 @@ fn document<'a>(scope: Scope<'a>, file: &'a FilePart) -> Result<Media<'a>, Model
         _ => return Err(unsupported("this API takes documents as bytes or by id, not by URL")),
     };
     Ok(Media::File { file })
-}
-
-fn data_url(media_type: &str, data: &FileData) -> String {
-    format!("data:{media_type};base64,{}", data.to_base64().unwrap_or_default())
-}
-
-/// The type of an image by its first bytes.
-fn sniff(data: &[u8]) -> Option<&'static str> {
-    match data {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }

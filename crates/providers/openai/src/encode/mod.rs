@@ -1,22 +1,16 @@
 //! A request as the body of a call.
 
-use ai_http::CallInfo;
-use ai_provider::{
-    Delivery, ErrorClass, JsonObject, ModelError, ProviderOptions, Request, Warning, merge_json,
-};
+use ai_http::{CallInfo, Notes, merge_field, options_of};
+use ai_provider::{Delivery, ErrorClass, JsonObject, ModelError, ProviderOptions, Request, Warning};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use notes::Notes;
 use wire::{Body, Messages};
 
 mod format;
 mod head;
 mod history;
-mod ids;
 mod media;
-mod notes;
-mod pairing;
 mod results;
 mod tools;
 mod wire;
@@ -47,18 +41,7 @@ impl<'a> Scope<'a> {
     /// The caller's options for this server: for all of this adapter, for the dialect, for the provider by
     /// the name it has here. Later ones win.
     fn options(&self, options: &ProviderOptions) -> JsonObject {
-        let mut all = Value::Object(JsonObject::new());
-        for namespace in ["openai", &self.dialect.name, &self.info.target.provider] {
-            if let Some(ours) = options.get(namespace) {
-                for (key, value) in ours {
-                    merge_entry(&mut all, key, value);
-                }
-            }
-        }
-        match all {
-            Value::Object(all) => all,
-            _ => JsonObject::new(),
-        }
+        options_of(options, &["openai", &self.dialect.name, &self.info.target.provider])
     }
 }
 
@@ -80,14 +63,12 @@ pub(crate) fn body<'a>(
     if let Some(format) = format.wire {
         head.insert("response_format".into(), format);
     }
-    let mut head = Value::Object(head);
     for (key, value) in &scope.options(&request.options) {
-        merge_entry(&mut head, key, value);
+        merge_field(&mut head, key, value);
     }
     for (key, value) in &request.extra_body {
-        merge_entry(&mut head, key, value);
+        merge_field(&mut head, key, value);
     }
-    let Value::Object(mut head) = head else { return Err(invalid("the body is no object")) };
     check_delivery(&head, info.delivery)?;
     if head.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
         notes.unsupported("n", "only the first answer is read");
@@ -108,16 +89,6 @@ fn check_delivery(head: &JsonObject, delivery: Delivery) -> Result<(), ModelErro
     Err(invalid(
         "`stream` is set by the request's `delivery` and cannot be changed in its options or extra body",
     ))
-}
-
-fn merge_entry(base: &mut Value, key: &str, value: &Value) {
-    let Value::Object(base) = base else { return };
-    match base.get_mut(key) {
-        Some(mine) => merge_json(mine, value),
-        None => {
-            base.insert(key.to_owned(), value.clone());
-        }
-    }
 }
 
 fn invalid(message: impl Into<String>) -> ModelError {

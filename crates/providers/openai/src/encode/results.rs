@@ -1,10 +1,10 @@
 use std::borrow::Cow;
 
+use ai_http::Paired;
 use ai_provider::{FileData, FilePart, JsonObject, ToolContent, ToolOutput};
 
 use super::history::Writer;
 use super::media;
-use super::pairing::Paired;
 use super::wire::{Content, Message, Part};
 
 /// The text of a result that has none: an empty one is refused by some servers.

@@ -1,7 +1,7 @@
+use ai_http::Notes;
 use ai_provider::{FunctionTool, ModelError, ToolChoice, ToolDefinition};
 use serde_json::{Value, json};
 
-use super::notes::Notes;
 use super::wire::{Function, Tool};
 use super::{Scope, invalid, unsupported};
 use crate::dialect::NamedTool;

@@ -1,7 +1,20 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::dialect::CallIds;
+/// Which ids of tool calls an API accepts. An id of another form is replaced by a digest of it, in the call and
+/// in its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallIds {
+    /// Any.
+    Any,
+    /// Up to this many bytes.
+    UpTo(usize),
+    /// ASCII letters and digits, exactly this many.
+    Alphanumeric(usize),
+    /// ASCII letters, digits, `_` and `-`, up to this many.
+    Word(usize),
+}
 
 /// Gives each call of a history the id it has on the wire: its own where the server takes it and no earlier
 /// call has it, else one made of it. It depends on the earlier calls alone, so that a longer history begins
@@ -36,6 +49,7 @@ impl WireIds {
             CallIds::Alphanumeric(length) => {
                 id.len() == length && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
             }
+            CallIds::Word(most) => id.len() <= most && id.bytes().all(is_word),
         }
     }
 
@@ -43,9 +57,13 @@ impl WireIds {
         let digest = digest(id, again);
         match self.form {
             CallIds::Alphanumeric(length) => letters(digest, length),
-            CallIds::Any | CallIds::UpTo(_) => format!("call_{digest:016x}"),
+            CallIds::Any | CallIds::UpTo(_) | CallIds::Word(_) => format!("call_{digest:016x}"),
         }
     }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
 /// FNV-1a, with the bits mixed once more: stable over versions and machines.

@@ -1,41 +1,57 @@
 //! What servers say when they fail: under an error status, in a body of a success, in the middle of a stream.
 
-use ai_http::{class_of_status, excerpt, is_retryable_status};
 use ai_provider::{ErrorClass, ModelError};
 use http::StatusCode;
 use serde_json::Value;
 
+use crate::excerpt::excerpt;
 use crate::halves;
+use crate::status::{class_of_status, is_retryable_status};
 use named::Named;
 
 mod named;
+#[cfg(test)]
+mod tests;
 
 /// The error a frame of a success reports, if it does.
-pub(crate) fn of_frame(data: &str) -> Option<ModelError> {
+pub fn error_of_frame(data: &str) -> Option<ModelError> {
     let body = value(data)?;
     Some(Said::read(&body, false)?.into_error(None, ErrorClass::Server, data.as_bytes()))
 }
 
 /// What a document says that came in place of an answer and is no error of a known form, if it says anything:
 /// typed by its code or its status, else a `Protocol` error.
-pub(crate) fn of_no_answer(data: &str) -> Option<ModelError> {
+pub fn error_of_no_answer(data: &str) -> Option<ModelError> {
     let body = value(data)?;
     let said = Said::read(&body, true).filter(|said| said.message.is_some() || said.status.is_some())?;
     Some(said.into_error(None, ErrorClass::Protocol, data.as_bytes()))
 }
 
 /// An event that is named as an error, whatever it holds.
-pub(crate) fn of_error_event(data: &str) -> ModelError {
+pub fn error_of_event(data: &str) -> ModelError {
     of_body(None, data.as_bytes())
 }
 
-/// The error that a response of this status is.
-pub(crate) fn of_response(status: StatusCode, body: &[u8]) -> ModelError {
+/// The error that a response of this status is, of any API: its class by what the body names, then by the status,
+/// then by words of the message; message and code out of the JSON shapes in use, else the body's text. The labels on
+/// the body do not matter.
+///
+/// ```
+/// use ai_provider::ErrorClass;
+/// use http::StatusCode;
+/// let error = ai_http::error_of_response(StatusCode::BAD_GATEWAY, b"<h1>Bad Gateway</h1>");
+/// assert_eq!((error.class(), error.message()), (ErrorClass::Server, "Bad Gateway"));
+/// assert!(error.retryable());
+/// ```
+pub fn error_of_response(status: StatusCode, body: &[u8]) -> ModelError {
     of_body(Some(status), body)
 }
 
 fn of_body(status: Option<StatusCode>, body: &[u8]) -> ModelError {
-    let json = str::from_utf8(body).ok().and_then(|body| value(body.trim_ascii()));
+    let text = str::from_utf8(body).unwrap_or_default();
+    let event = |line: &str| value(line.strip_prefix("data:")?.trim_ascii());
+    // Some servers answer a request for a stream with an event even then.
+    let json = value(text.trim_ascii()).or_else(|| text.split(['\n', '\r']).find_map(event));
     let said = json.as_ref().and_then(|json| Said::read(json, true)).unwrap_or_default();
     said.into_error(status, ErrorClass::Server, body)
 }
@@ -72,6 +88,8 @@ struct Said {
     message: Option<String>,
     code: Option<String>,
     kind: Option<String>,
+    /// A code that is a number, and no status.
+    number: Option<String>,
     /// A status inside the body.
     status: Option<StatusCode>,
     /// What an upstream server said to a gateway.
@@ -122,6 +140,7 @@ impl Said {
             StatusCode::from_u16(number).ok().filter(|status| (400..600).contains(&status.as_u16()))
         };
         let words = |text: &String| text.parse::<f64>().is_err();
+        let no_status = |text: &String| text.parse::<u16>().is_ok_and(|code| !(400..600).contains(&code));
         Self {
             message: error
                 .get("message")
@@ -129,6 +148,7 @@ impl Said {
                 .or_else(|| error.get("detail").and_then(sentence))
                 .or_else(|| MESSAGES.iter().find_map(|name| error.get(name).and_then(sentence))),
             code: field(&["code"]).filter(words).or_else(|| field(&["error_code", "errorCode"])),
+            number: field(&["code"]).filter(no_status),
             kind: field(&["type"]).or_else(|| field(&["status"]).filter(words)),
             status: STATUSES.iter().find_map(status),
             beneath: error.pointer("/metadata/raw").and_then(text),
@@ -146,13 +166,13 @@ impl Said {
             (Some(message), None) => excerpt(message.as_bytes()),
             _ if line.is_empty() => match status.and_then(|status| status.canonical_reason()) {
                 Some(reason) => reason.to_owned(),
-                None => "the server reported a failure and gave no reason".to_owned(),
+                None => "the server gave no reason".to_owned(),
             },
             _ => line.clone(),
         };
         let mut error = match class {
             ErrorClass::Protocol => {
-                let message = format!("the answer is JSON, but no chat completion: {message}");
+                let message = format!("the answer is JSON, but not of this API: {message}");
                 ModelError::new(class, excerpt(message.as_bytes()))
             }
             _ => ModelError::new(class, message)
@@ -165,7 +185,7 @@ impl Said {
             // Such servers name what may be tried again, and this is not it.
             error = error.with_retryable(false);
         }
-        if let Some(code) = self.code.or(self.kind) {
+        if let Some(code) = self.code.or(self.number).or(self.kind) {
             error = error.with_code(excerpt(code.as_bytes()));
         }
         if !line.is_empty() && line != error.message() {

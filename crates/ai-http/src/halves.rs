@@ -12,12 +12,21 @@ const SECOND: RangeInclusive<u16> = 0xDC00..=0xDFFF;
 const STAND_IN: u32 = 0x10_F800;
 
 /// The fields whose text goes on in the next frame. A half in any other stays an error.
-const CUT_FIELDS: [&str; 7] =
-    ["content", "reasoning_content", "reasoning", "refusal", "text", "thinking", "arguments"];
+const CUT_FIELDS: [&str; 9] = [
+    "content",
+    "reasoning_content",
+    "reasoning",
+    "refusal",
+    "text",
+    "thinking",
+    "arguments",
+    "delta",
+    "partial_json",
+];
 
 /// The JSON with a stand-in for each half in a field that may be cut, or in a text that stands alone; nothing
 /// if there is none. JSON that uses such characters itself is left as it is, so that a stand-in is always one.
-pub(crate) fn with_stand_ins(json: &str) -> Option<String> {
+pub fn with_stand_ins(json: &str) -> Option<String> {
     let escaped = json.to_ascii_lowercase();
     let in_use = |text: &str| text.chars().any(|char| char as u32 >= STAND_IN);
     if in_use(json) || escaped.contains("\\udbfe") || escaped.contains("\\udbff") {
@@ -30,25 +39,25 @@ pub(crate) fn with_stand_ins(json: &str) -> Option<String> {
 }
 
 /// The JSON with U+FFFD for each half; nothing if there is none.
-pub(crate) fn replaced(json: &str) -> Option<String> {
+pub fn replaced(json: &str) -> Option<String> {
     rewrite(json, |_, _| Some(char::REPLACEMENT_CHARACTER))
 }
 
 /// Puts the characters together again: a first half is held until what comes next.
 #[derive(Debug, Default)]
-pub(crate) struct Joiner {
+pub struct Joiner {
     first: Option<u16>,
 }
 
 impl Joiner {
     /// Whether a half is held.
-    pub(crate) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         self.first.is_some()
     }
 
     /// The next text, `marked` if it may hold stand-ins. A half that stays alone is U+FFFD, and the second
     /// value says that there was one.
-    pub(crate) fn join(&mut self, text: &str, marked: bool) -> (String, bool) {
+    pub fn join(&mut self, text: &str, marked: bool) -> (String, bool) {
         let mut joined = String::with_capacity(text.len() + char::REPLACEMENT_CHARACTER.len_utf8());
         let mut alone = false;
         let mut lose = |joined: &mut String| {
@@ -75,7 +84,7 @@ impl Joiner {
     }
 
     /// What is left where nothing more comes: of a half that is held, U+FFFD.
-    pub(crate) fn end(&mut self) -> Option<char> {
+    pub fn end(&mut self) -> Option<char> {
         self.first.take().map(|_| char::REPLACEMENT_CHARACTER)
     }
 }

@@ -1,32 +1,56 @@
+//! What servers want of a history: every call answered, every id and name of a form they take.
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ai_provider::{AssistantPart, Message, ToolCall, ToolPart, ToolResult};
+use serde::de::IgnoredAny;
 
-use super::Scope;
-use super::ids::WireIds;
-use super::notes::Notes;
+use crate::notes::Notes;
+use ids::WireIds;
+
+pub use ids::CallIds;
+
+mod ids;
 
 /// The calls of a history with their results, wherever in it those stand: servers want each call answered
-/// right behind it.
+/// right behind it, and none without its call.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ai_http::{CallIds, Notes, Pairing};
+/// use ai_provider::{AssistantMessage, AssistantPart, Message, ToolCall};
+/// let call = AssistantPart::ToolCall(ToolCall::new("call_1", "clock", "{}"));
+/// let asked = Message::Assistant(AssistantMessage { parts: vec![call], ..Default::default() });
+/// let (history, mut notes) = (vec![Arc::new(asked)], Notes::default());
+/// let pairing = Pairing::of(&history, CallIds::Any, &mut notes);
+/// let [paired] = pairing.of_message(0) else { panic!() };
+/// assert!(paired.wire_id == "call_1" && paired.result.is_none());
+/// assert_eq!(notes.into_warnings().len(), 1);
+/// ```
 #[derive(Debug)]
-pub(super) struct Pairing<'a> {
+pub struct Pairing<'a> {
     /// By the position of the assistant message.
     calls: HashMap<usize, Vec<Paired<'a>>>,
 }
 
+/// A call that the client runs, with what came of it.
 #[derive(Debug)]
-pub(super) struct Paired<'a> {
-    pub(super) call: &'a ToolCall,
-    pub(super) wire_id: Cow<'a, str>,
-    /// Absent where the history has none: aborted, crashed, or handed over and never answered.
-    pub(super) result: Option<&'a ToolResult>,
+pub struct Paired<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// The id it goes out under: its own where the API takes it and no earlier call has it.
+    pub wire_id: Cow<'a, str>,
+    /// Its result; absent where the history has none: aborted, crashed, or handed over and never answered.
+    pub result: Option<&'a ToolResult>,
 }
 
 impl<'a> Pairing<'a> {
-    pub(super) fn of(scope: Scope<'a>, messages: &'a [Arc<Message>], notes: &mut Notes) -> Self {
-        let mut ids = WireIds::new(scope.dialect.call_ids);
+    /// Pairs a history. What had to be healed becomes a warning: results that are missing, results without a
+    /// call, ids that were replaced.
+    pub fn of(messages: &'a [Arc<Message>], form: CallIds, notes: &mut Notes) -> Self {
+        let mut ids = WireIds::new(form);
         let mut calls: HashMap<usize, Vec<Paired<'a>>> = HashMap::new();
         // Ids may come again in a later turn: a result belongs to the latest call before it.
         let mut open: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
@@ -80,7 +104,8 @@ impl<'a> Pairing<'a> {
         Self { calls }
     }
 
-    pub(super) fn of_message(&self, at: usize) -> &[Paired<'a>] {
+    /// The calls of the assistant message at this position of the history, in their order.
+    pub fn of_message(&self, at: usize) -> &[Paired<'a>] {
         self.calls.get(&at).map_or(&[], Vec::as_slice)
     }
 }
@@ -91,4 +116,20 @@ fn take(open: &mut HashMap<&str, Vec<(usize, usize)>>, id: &str) -> Option<(usiz
     let latest = places.last()?.0;
     let first = places.iter().position(|(at, _)| *at == latest)?;
     Some(places.remove(first))
+}
+
+/// The name of a tool in the form all servers take: ASCII letters, digits, `_` and `-`, 64 at most. Servers refuse
+/// the whole history for a name a model made up.
+pub fn legal_tool_name(name: &str) -> Cow<'_, str> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(legal) {
+        return Cow::Borrowed(name);
+    }
+    let replaced: String = name.chars().take(64).map(|c| if legal(c) { c } else { '_' }).collect();
+    if replaced.is_empty() { Cow::Borrowed("unknown") } else { Cow::Owned(replaced) }
+}
+
+/// Whether the input of a call is a JSON object, which is all that servers take back.
+pub fn is_json_object(input: &str) -> bool {
+    input.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(input).is_ok()
 }

@@ -1,3 +1,5 @@
+use ai_provider::ModelError;
+
 use super::*;
 
 fn read(status: u16, body: &str) -> ModelError {
@@ -92,9 +94,9 @@ fn message_and_code_come_out_of_any_shape() {
         (
             r#"{"error":{"code":400,"message":"bad schema","status":"INVALID_ARGUMENT"}}"#,
             "bad schema",
-            Some("400"),
+            Some("INVALID_ARGUMENT"),
         ),
-        (r#"[{"error":{"code":400,"message":"listed"}}]"#, "listed", Some("400")),
+        (r#"[{"error":{"code":400,"message":"listed"}}]"#, "listed", None),
         (r#"{"error":"model not found"}"#, "model not found", None),
         (r#"{"object":"error","message":"m","type":"t","code":1000}"#, "m", Some("1000")),
         (r#"{"detail":"Not authenticated"}"#, "Not authenticated", None),
