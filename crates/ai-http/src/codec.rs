@@ -47,6 +47,12 @@ pub trait Codec: Send + Sync + 'static {
     /// A decoder for one response.
     fn decoder(&self, info: &CallInfo<'_>) -> Box<dyn Decoder>;
 
+    /// A decoder for the response to this request, for an API whose answers read differently by what was asked:
+    /// names a tool has on this side alone, a schema that is said as a tool. This is what the driver calls.
+    fn decoder_for(&self, _request: &Request, info: &CallInfo<'_>) -> Box<dyn Decoder> {
+        self.decoder(info)
+    }
+
     /// Reads an error response. `excerpt` is the body, capped; it may be of any type whatever the headers
     /// say. URL, hint, request id and masking of keys are added by the caller.
     fn error(&self, status: StatusCode, headers: &HeaderMap, excerpt: &[u8]) -> ModelError;

@@ -180,7 +180,7 @@ async fn prepare<C: Codec>(
         call,
         warnings,
         framing: shared.codec.framing(request.delivery),
-        decoder: shared.codec.decoder(&info),
+        decoder: shared.codec.decoder_for(&request, &info),
         include_raw: request.include_raw,
     })
 }
