@@ -180,6 +180,12 @@ impl ToolLoop {
         self.change(|config| config.policy.output_bytes = bytes)
     }
 
+    /// Sets another model, used as it is.
+    #[must_use]
+    pub fn with_model(self, model: Arc<dyn LanguageModel>) -> Self {
+        self.change(|config| config.model = model)
+    }
+
     /// The model.
     pub fn model(&self) -> &Arc<dyn LanguageModel> {
         &self.0.model
