@@ -7,7 +7,8 @@
 //! | you want to | look at |
 //! |---|---|
 //! | make a model of a codec | [`HttpModel`] |
-//! | write a codec | [`Codec`], [`Decoder`], [`Endpoint`], [`path_segment`] |
+//! | make a provider: keys, transport and limits for all its models | [`Client`], [`client_setters!`] |
+//! | write a codec | [`Codec`], [`Decoder`], [`Endpoint`], [`path_segment`], [`Pairing`], [`Notes`] |
 //! | read an API's errors | [`error_of_response`], [`class_of_status`], [`retry_hint`], [`excerpt`] |
 //! | send keys in another way | [`Authorize`], [`Bearer`], [`HeaderKey`], [`ExpiringToken`] |
 //! | reach servers in another way (proxies, certificates, no network) | [`ReqwestTransport`], [`Transport`] |
@@ -19,7 +20,9 @@
 mod auth;
 mod body;
 mod call;
+mod client;
 mod codec;
+mod document;
 mod endpoint;
 mod excerpt;
 mod failure;
@@ -46,6 +49,7 @@ mod whole;
 
 pub use auth::{Authorize, Bearer, ExpiringToken, FreshToken, HeaderKey};
 pub use call::HttpCall;
+pub use client::{Client, ClientBuilder};
 pub use codec::{CallInfo, Codec, Decoder, End, Event, Framing, IdSeed, Next, Parts};
 pub use endpoint::{Endpoint, path_segment};
 pub use excerpt::excerpt;
@@ -65,3 +69,9 @@ pub use sse::SseFramer;
 pub use status::{class_of_status, is_retryable_status};
 pub use transport::{Body, HttpResponse, Transport};
 pub use whole::WholeFramer;
+
+/// What [`client_setters!`] names, so that it works in any crate.
+#[doc(hidden)]
+pub mod reexport {
+    pub use ai_provider::{ApiKey, KeySource};
+}

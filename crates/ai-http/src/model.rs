@@ -5,6 +5,8 @@ use ai_provider::{
     CallContext, Capabilities, KeyLabel, KeySource, Keys, LanguageModel, ModelStream, Request, TargetId,
 };
 
+use http::HeaderMap;
+
 use crate::auth::{Authorize, Bearer};
 use crate::codec::Codec;
 use crate::limits::{Limits, Timeouts};
@@ -38,6 +40,7 @@ pub(crate) struct Shared<C> {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) timeouts: Timeouts,
     pub(crate) limits: Limits,
+    pub(crate) headers: HeaderMap,
 }
 
 impl<C> Clone for Shared<C> {
@@ -51,6 +54,7 @@ impl<C> Clone for Shared<C> {
             transport: Arc::clone(&self.transport),
             timeouts: self.timeouts,
             limits: self.limits,
+            headers: self.headers.clone(),
         }
     }
 }
@@ -68,6 +72,7 @@ impl<C: Codec> HttpModel<C> {
             transport,
             timeouts: Timeouts::default(),
             limits: Limits::default(),
+            headers: HeaderMap::new(),
         }))
     }
 
@@ -99,6 +104,12 @@ impl<C: Codec> HttpModel<C> {
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         self.with(|shared| shared.limits = limits)
+    }
+
+    /// Sets headers that go with every call, under those of the request. Values marked sensitive stay out of logs.
+    #[must_use]
+    pub fn with_headers(self, headers: HeaderMap) -> Self {
+        self.with(|shared| shared.headers = headers)
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared<C>)) -> Self {

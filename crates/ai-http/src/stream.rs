@@ -171,6 +171,7 @@ async fn prepare<C: Codec>(
     key.iter().for_each(|key| secrets.add_key(key));
     let masked = |error| secrets.mask_error(error);
     let (mut call, warnings) = shared.codec.encode(&request, &info).map_err(masked)?;
+    call.headers.extend(shared.headers.clone());
     call.apply_extra(&request.extra_headers)?;
     shared.authorize.authorize(&mut call, key.as_ref()).await.map_err(masked)?;
     call.remove_unwanted(&request.extra_headers)?;

@@ -11,6 +11,7 @@
 mod api;
 mod bodies;
 mod calls;
+mod client;
 mod errors;
 mod loopback;
 mod recordings;

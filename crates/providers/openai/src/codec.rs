@@ -22,21 +22,13 @@ use crate::encode;
 pub struct ChatCodec {
     dialect: Arc<Dialect>,
     url: String,
-    headers: HeaderMap,
 }
 
 impl ChatCodec {
     /// The codec of a server that is reached at this endpoint: of a base, under `chat/completions`.
     pub fn new(dialect: Dialect, endpoint: Endpoint) -> Self {
         let url = endpoint.url("chat/completions", &[]);
-        Self { dialect: Arc::new(dialect), url, headers: HeaderMap::new() }
-    }
-
-    /// Sets headers that go with every call.
-    #[must_use]
-    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
-        self.headers = headers;
-        self
+        Self { dialect: Arc::new(dialect), url }
     }
 
     /// How the server speaks.
@@ -48,9 +40,7 @@ impl ChatCodec {
 impl Codec for ChatCodec {
     fn encode(&self, request: &Request, info: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError> {
         let (body, warnings) = encode::body(&self.dialect, request, info)?;
-        let mut call = HttpCall::post_json(&self.url, &body)?;
-        call.headers.extend(self.headers.clone());
-        Ok((call, warnings))
+        Ok((HttpCall::post_json(&self.url, &body)?, warnings))
     }
 
     fn framing(&self, delivery: Delivery) -> Framing {

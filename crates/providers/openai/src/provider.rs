@@ -1,19 +1,14 @@
-use std::future::poll_fn;
 use std::sync::Arc;
 
-use ai_http::{
-    Authorize, Bearer, Codec, Endpoint, HttpCall, HttpModel, Limits, ReqwestTransport, Timeouts, Transport,
-};
+use ai_http::{Client, ClientBuilder, Endpoint, HttpCall, client_setters};
 use ai_provider::{
-    ApiKey, CallContext, Capabilities, ErrorClass, KeySource, Keys, LanguageModel, ModelError, ModelInfo,
-    Provider, Request, StreamPart, TargetId,
+    CallContext, Capabilities, ErrorClass, LanguageModel, ModelError, ModelInfo, Provider, TargetId,
 };
 use async_trait::async_trait;
-use http::HeaderMap;
 
 use crate::codec::ChatCodec;
 use crate::dialect::Dialect;
-use crate::models::{ListCodec, models};
+use crate::models::models;
 
 /// OpenAI, or a server that speaks like it.
 ///
@@ -36,18 +31,7 @@ pub struct OpenAi {
     name: String,
     dialect: Dialect,
     endpoint: Endpoint,
-    connection: Connection,
-}
-
-/// How a call gets out: the same for all models.
-#[derive(Clone)]
-struct Connection {
-    transport: Arc<dyn Transport>,
-    keys: Arc<dyn KeySource>,
-    authorize: Arc<dyn Authorize>,
-    timeouts: Timeouts,
-    limits: Limits,
-    headers: HeaderMap,
+    client: Client,
 }
 
 impl OpenAi {
@@ -63,16 +47,6 @@ impl OpenAi {
 
     fn target(&self, model: &str) -> TargetId {
         TargetId::new(&self.name, model, self.endpoint.name())
-    }
-
-    fn model<C: Codec>(&self, codec: C, model: &str, capabilities: Capabilities) -> HttpModel<C> {
-        let connection = self.connection.clone();
-        HttpModel::new(codec, self.target(model), connection.transport)
-            .with_keys(connection.keys)
-            .with_authorize(connection.authorize)
-            .with_capabilities(capabilities)
-            .with_timeouts(connection.timeouts)
-            .with_limits(connection.limits)
     }
 
     /// What is known of a model: what its dialect can do, and whether it reasons.
@@ -94,9 +68,8 @@ impl Provider for OpenAi {
         if id.is_empty() || id.chars().any(char::is_control) {
             return Err(invalid(format!("{id:?} cannot be the id of a model")));
         }
-        let codec = ChatCodec::new(self.dialect.clone(), self.endpoint.clone())
-            .with_headers(self.connection.headers.clone());
-        Ok(Arc::new(self.model(codec, id, self.capabilities(id))))
+        let codec = ChatCodec::new(self.dialect.clone(), self.endpoint.clone());
+        Ok(Arc::new(self.client.model(codec, self.target(id), self.capabilities(id))))
     }
 
     /// See [`Provider::list_models`]. `Unsupported` too for a provider with a full
@@ -106,16 +79,8 @@ impl Provider for OpenAi {
             let message = format!("{} is reached by one URL alone, which has no list of models", self.name);
             return Err(ModelError::new(ErrorClass::Unsupported, message));
         }
-        let codec =
-            ListCodec { url: self.endpoint.url("models", &[]), headers: self.connection.headers.clone() };
-        let list = self.model(codec, "", Capabilities::default());
-        let mut answer = list.stream(Request::default(), CallContext::new());
-        while let Some(part) = poll_fn(|cx| answer.as_mut().poll_next(cx)).await {
-            if let StreamPart::Raw { raw_value } = part? {
-                return models(&raw_value);
-            }
-        }
-        Err(ModelError::new(ErrorClass::Incomplete, "the server closed without a list of models"))
+        let call = HttpCall::get(self.endpoint.url("models", &[]));
+        models(&self.client.fetch_json(&self.target(""), call, CallContext::new()).await?)
     }
 }
 
@@ -124,7 +89,7 @@ impl std::fmt::Debug for OpenAi {
         f.debug_struct("OpenAi")
             .field("name", &self.name)
             .field("endpoint", &self.endpoint)
-            .field("keys", &self.connection.keys.labels())
+            .field("keys", &self.client.keys())
             .finish_non_exhaustive()
     }
 }
@@ -136,12 +101,7 @@ pub struct OpenAiBuilder {
     dialect: Option<Dialect>,
     base_url: Option<String>,
     endpoint_url: Option<String>,
-    keys: Option<Arc<dyn KeySource>>,
-    authorize: Option<Arc<dyn Authorize>>,
-    transport: Option<Arc<dyn Transport>>,
-    timeouts: Timeouts,
-    limits: Limits,
-    headers: Vec<(String, Option<String>)>,
+    client: ClientBuilder,
 }
 
 impl OpenAiBuilder {
@@ -174,54 +134,7 @@ impl OpenAiBuilder {
         self
     }
 
-    /// Sets where keys come from. Default: none.
-    #[must_use]
-    pub fn keys(mut self, keys: Arc<dyn KeySource>) -> Self {
-        self.keys = Some(keys);
-        self
-    }
-
-    /// Sets the one key.
-    #[must_use]
-    pub fn api_key(self, key: ApiKey) -> Self {
-        self.keys(Arc::new(Keys::one(key)))
-    }
-
-    /// Sets how a call shows its key. Default: `authorization: Bearer KEY`.
-    #[must_use]
-    pub fn authorize(mut self, authorize: Arc<dyn Authorize>) -> Self {
-        self.authorize = Some(authorize);
-        self
-    }
-
-    /// Sets the transport. Default: a reqwest client of its own.
-    #[must_use]
-    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
-        self.transport = Some(transport);
-        self
-    }
-
-    /// Sets how long to wait for the server.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.timeouts = timeouts;
-        self
-    }
-
-    /// Sets how much of an answer is held in memory.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Adds a header to every call. Its value is kept out of logs and errors if the name says that it is a secret
-    /// (`api-key`, `x-token`, …).
-    #[must_use]
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), Some(value.into())));
-        self
-    }
+    client_setters!(client);
 
     /// Names the organization that pays (`OpenAI-Organization`).
     #[must_use]
@@ -255,22 +168,8 @@ impl OpenAiBuilder {
             }
             (None, base) => Endpoint::base(base)?,
         };
-        // A call stands in, so that these headers are checked like all others.
-        let mut call = HttpCall::get("");
-        call.apply_extra(&self.headers)?;
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => Arc::new(ReqwestTransport::new()?),
-        };
-        let connection = Connection {
-            transport,
-            keys: self.keys.unwrap_or_else(|| Arc::new(Keys::none())),
-            authorize: self.authorize.unwrap_or_else(|| Arc::new(Bearer)),
-            timeouts: self.timeouts,
-            limits: self.limits,
-            headers: call.headers,
-        };
-        Ok(OpenAi { name, dialect, endpoint, connection })
+        let client = self.client.build()?;
+        Ok(OpenAi { name, dialect, endpoint, client })
     }
 }
 
