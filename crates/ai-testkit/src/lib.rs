@@ -42,6 +42,8 @@ mod model;
 mod order;
 #[cfg(feature = "provider")]
 pub mod recordings;
+#[cfg(feature = "replay")]
+pub mod replay;
 #[cfg(feature = "provider")]
 mod script;
 #[cfg(feature = "provider")]

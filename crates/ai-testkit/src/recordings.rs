@@ -33,6 +33,8 @@ mod expected;
 mod outcome;
 
 pub use compare::compare;
+#[cfg(feature = "replay")]
+pub(crate) use expected::read_body;
 pub use expected::{Expected, RecordedDelivery};
 pub use outcome::Outcome;
 

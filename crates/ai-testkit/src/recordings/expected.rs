@@ -50,16 +50,18 @@ impl Expected {
     /// # Errors
     /// If the file cannot be read, or is no text where it should be.
     pub fn body(&self, folder: &Path) -> io::Result<Bytes> {
-        let path = folder.join(&self.file);
-        let body = if self.file.ends_with(".chunks.txt") {
-            fs::read_to_string(&path).map(|chunks| sse_body(&self.api, &chunks))
-        } else {
-            fs::read(&path)
-        };
-        match body {
-            Ok(body) => Ok(body.into()),
-            Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-        }
+        read_body(&self.api, &folder.join(&self.file))
+    }
+}
+
+/// A body from its file; a `.chunks.txt` is wrapped.
+pub(crate) fn read_body(api: &str, path: &Path) -> io::Result<Bytes> {
+    let chunks = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".chunks.txt"));
+    let body =
+        if chunks { fs::read_to_string(path).map(|chunks| sse_body(api, &chunks)) } else { fs::read(path) };
+    match body {
+        Ok(body) => Ok(body.into()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
     }
 }
 
