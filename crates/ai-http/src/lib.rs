@@ -9,6 +9,7 @@
 //! | make a model of a codec | [`HttpModel`] |
 //! | make a provider: keys, transport and limits for all its models | [`Client`], [`client_setters!`] |
 //! | write a codec | [`Codec`], [`Decoder`], [`Endpoint`], [`path_segment`], [`Pairing`], [`Notes`] |
+//! | say a JSON Schema as the API takes it | [`schema`] |
 //! | read an API's errors | [`error_of_response`], [`class_of_status`], [`retry_hint`], [`excerpt`] |
 //! | send keys in another way | [`Authorize`], [`Bearer`], [`HeaderKey`], [`ExpiringToken`] |
 //! | reach servers in another way (proxies, certificates, no network) | [`ReqwestTransport`], [`Transport`] |
@@ -40,6 +41,7 @@ mod options;
 mod redact;
 mod report;
 mod reqwest_transport;
+pub mod schema;
 mod sse;
 mod status;
 mod stream;
