@@ -41,6 +41,7 @@ mod dialect;
 mod encode;
 mod models;
 mod provider;
+mod strict;
 
 pub use ai_http::CallIds;
 pub use codec::ChatCodec;

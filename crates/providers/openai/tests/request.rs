@@ -230,12 +230,12 @@ fn a_number_json_cannot_hold_is_an_error() {
 /// [OA-66]
 #[test]
 fn tools_and_the_choice_among_them() {
-    let mut strict = FunctionTool::new("g", "", json!({"type": "object", "properties": {"b": {}, "a": {}}}));
-    strict.strict = Some(true);
-    strict.description = None;
-    let mut request = request().with_tools([tool("f"), ToolDefinition::Function(strict)]);
+    let mut loose = FunctionTool::new("g", "", json!({"type": "object", "properties": {"b": {}, "a": {}}}));
+    loose.strict = Some(false);
+    loose.description = None;
+    let mut request = request().with_tools([tool("f"), ToolDefinition::Function(loose)]);
     let f = json!({"type": "function", "function": {"name": "f", "description": "does it", "parameters": {"type": "object"}}});
-    let g = json!({"type": "function", "function": {"name": "g", "strict": true,
+    let g = json!({"type": "function", "function": {"name": "g", "strict": false,
         "parameters": {"type": "object", "properties": {"b": {}, "a": {}}}}});
     let by_name = json!({"type": "function", "function": {"name": "g"}});
     for (name, choice, wire, tools) in [
@@ -317,15 +317,17 @@ fn a_response_format_is_sent_in_the_strongest_form_there_is() {
         request.response_format = ResponseFormat::Json { schema, name: None, description: Some("d".into()) };
         request
     };
-    let full = |strict: bool| {
+    let full = |schema: &Value, strict: bool| {
         json!({"type": "json_schema",
             "json_schema": {"name": "response", "schema": schema, "strict": strict, "description": "d"}})
     };
+    let strict = json!({"type": "object", "additionalProperties": false, "required": ["a"],
+        "properties": {"a": {"type": ["string", "null"]}}});
     let object = json!({"type": "json_object"});
     let bare = json!({"type": "json_schema", "json_schema": {"schema": schema}});
     for (name, with, without) in [
-        ("openai", (full(true), false), (object.clone(), false)),
-        ("mistral", (full(false), false), (object.clone(), true)),
+        ("openai", (full(&strict, true), false), (object.clone(), false)),
+        ("mistral", (full(&schema, false), false), (object.clone(), true)),
         ("perplexity", (bare, false), (Value::Null, true)),
         ("generic", (object.clone(), true), (object.clone(), false)),
         ("deepseek", (object.clone(), true), (object, false)),
@@ -355,6 +357,42 @@ fn a_response_format_is_sent_in_the_strongest_form_there_is() {
     let (body, _) = sent(&alone, "m", &request);
     assert_eq!(body["messages"][0]["role"], "system");
     assert_eq!((body["messages"].as_array().unwrap().len(), body.get("response_format")), (2, None));
+}
+
+/// [OA-120]
+#[test]
+fn a_schema_that_is_held_to_the_letter_is_said_as_openai_takes_it() {
+    let map = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}}});
+    let mut request = request();
+    request.response_format =
+        ResponseFormat::Json { schema: Some(map.clone()), name: None, description: None };
+    let (body, warnings) = encoded(&dialect("openai"), "m", &request).unwrap();
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        body["response_format"]["json_schema"],
+        json!({"name": "response", "schema": map, "strict": false})
+    );
+    assert!(format!("{warnings:?}").contains("#/properties/labels"), "{warnings:?}");
+
+    let mut tool =
+        FunctionTool::new("g", "", json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    tool.strict = Some(true);
+    let with = |tool: &FunctionTool| {
+        Request::new([Message::user("Hi")]).with_tools([ToolDefinition::Function(tool.clone())])
+    };
+    let (body, _) = sent(&dialect("openai"), "m", &with(&tool));
+    let function = &body["tools"][0]["function"];
+    assert_eq!(function["strict"], true);
+    assert_eq!(function["parameters"]["required"], json!(["a"]));
+    assert_eq!(function["parameters"]["additionalProperties"], false);
+
+    tool.input_schema = map;
+    let error = encoded(&dialect("openai"), "m", &with(&tool)).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Unsupported);
+    assert!(error.message().contains("`g`") && error.message().contains("#/properties/labels"), "{error}");
+    tool.strict = None;
+    let (body, _) = sent(&dialect("openai"), "m", &with(&tool));
+    assert_eq!(body["tools"][0]["function"]["parameters"], tool.input_schema);
 }
 
 /// [OA-70]

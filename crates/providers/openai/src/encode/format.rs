@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use ai_http::Notes;
 use ai_provider::{ResponseFormat, StructuredOutput};
 use serde_json::{Value, json};
@@ -36,6 +38,14 @@ pub(super) fn response_format(scope: Scope<'_>, notes: &mut Notes) -> Format {
             SchemaForm::Bare => json!({ "schema": schema }),
             SchemaForm::Full { strict } => {
                 let name = name.as_deref().unwrap_or("response");
+                let (schema, strict) = match strict.then(|| crate::strict::strict(schema)) {
+                    Some(Ok(strict)) => (Cow::Owned(strict), true),
+                    Some(Err(problem)) => {
+                        notes.compatibility("responseFormat", format!("sent without `strict`: {problem}"));
+                        (Cow::Borrowed(schema), false)
+                    }
+                    None => (Cow::Borrowed(schema), false),
+                };
                 let mut wire = json!({ "name": name, "schema": schema, "strict": strict });
                 if let (Some(description), Value::Object(wire)) = (description, &mut wire) {
                     wire.insert("description".into(), description.as_str().into());

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use ai_http::Notes;
 use ai_provider::{FunctionTool, ModelError, ToolChoice, ToolDefinition};
 use serde_json::{Value, json};
@@ -5,6 +7,7 @@ use serde_json::{Value, json};
 use super::wire::{Function, Tool};
 use super::{Scope, invalid, unsupported};
 use crate::dialect::NamedTool;
+use crate::strict::strict;
 
 /// The tool choice on the wire, and the only tool that is offered for it.
 #[derive(Debug)]
@@ -102,12 +105,18 @@ fn function<'a>(scope: Scope<'a>, tool: &'a FunctionTool, notes: &mut Notes) -> 
     if !tool.input_examples.is_empty() {
         notes.unsupported("inputExamples", "this API takes no examples of a tool's input");
     }
+    let parameters = match tool.strict {
+        Some(true) => Cow::Owned(strict(&tool.input_schema).map_err(|problem| {
+            unsupported(format!("tool `{}` cannot be sent with `strict`: {problem}", tool.name))
+        })?),
+        _ => Cow::Borrowed(&tool.input_schema),
+    };
     Ok(Tool::Function {
         r#type: "function",
         function: Function {
             name: &tool.name,
             description: tool.description.as_deref(),
-            parameters: &tool.input_schema,
+            parameters,
             strict: tool.strict,
         },
         extra: scope.extra(&tool.options, &["type", "function"]),

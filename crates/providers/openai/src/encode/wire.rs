@@ -63,7 +63,7 @@ pub(super) struct Function<'a> {
     pub(super) name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<&'a str>,
-    pub(super) parameters: &'a Value,
+    pub(super) parameters: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) strict: Option<bool>,
 }
