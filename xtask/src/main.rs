@@ -23,7 +23,7 @@ Tasks:
   test-all   everything CI runs: format, lints, tests, tables, dependencies, consumers, licences, examples
   rows       the behaviour tables in docs/behaviour: every row has a test, every test names rows that exist
   deps       the layer table: who may use whom, how many external crates, the declared rust-version
-  bench      the benchmarks of the crates that have some
+  bench      what the SDK costs against readers written by hand, and the micro-benchmarks
 
 `cargo xtask <task> --help` says what a task does and takes.
 ";
