@@ -71,7 +71,7 @@ impl Outcome {
             "calls": self.calls.iter().map(call_row).collect::<Vec<_>>(),
             "results": self.results,
             "sources": self.sources,
-            "finish": self.finish,
+            "finish": self.finish.as_ref().map(|finish| json!({"unified": finish.unified, "raw": finish.raw})),
             "usage": {
                 "input": {
                     "total": input.total,

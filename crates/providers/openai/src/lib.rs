@@ -41,9 +41,11 @@ mod dialect;
 mod encode;
 mod models;
 mod provider;
+mod responses;
 mod strict;
 
 pub use ai_http::CallIds;
 pub use codec::ChatCodec;
 pub use dialect::{Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
 pub use provider::{OpenAi, OpenAiBuilder};
+pub use responses::{ResponsesCodec, ResponsesDialect};

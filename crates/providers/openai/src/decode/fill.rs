@@ -8,12 +8,12 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, SeqAccess, Unexpected, Visit
 use serde::{Deserialize, Deserializer};
 
 /// What can be read into.
-pub(super) trait Fill<'de> {
+pub(crate) trait Fill<'de> {
     fn fill<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error>;
 }
 
 /// The place to read into.
-pub(super) struct Place<'p, T>(pub(super) &'p mut T);
+pub(crate) struct Place<'p, T>(pub(crate) &'p mut T);
 
 impl<'de, T: Fill<'de>> DeserializeSeed<'de> for Place<'_, T> {
     type Value = ();
@@ -24,7 +24,7 @@ impl<'de, T: Fill<'de>> DeserializeSeed<'de> for Place<'_, T> {
 }
 
 /// Reads one document.
-pub(super) fn read<'de, T: Fill<'de>>(json: &'de str, place: &mut T) -> Result<(), serde_json::Error> {
+pub(crate) fn read<'de, T: Fill<'de>>(json: &'de str, place: &mut T) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     place.fill(&mut deserializer)?;
     deserializer.end()
@@ -82,7 +82,7 @@ impl<'de, T: Fill<'de> + Default> Fill<'de> for Vec<T> {
 }
 
 /// A key, borrowed unless it is escaped.
-pub(super) struct Key<'a>(pub(super) Cow<'a, str>);
+pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -107,7 +107,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
 }
 
 /// Some servers, written in PHP, send an object without fields as an empty list.
-pub(super) fn empty_list<'de, A: SeqAccess<'de>>(
+pub(crate) fn empty_list<'de, A: SeqAccess<'de>>(
     mut list: A,
     expected: &dyn serde::de::Expected,
 ) -> Result<(), A::Error> {
@@ -122,8 +122,8 @@ macro_rules! object {
     ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $key:literal $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
-        pub(super) struct $name<'a> {
-            $($(#[$note])* pub(super) $field: $type,)*
+        pub(crate) struct $name<'a> {
+            $($(#[$note])* pub(crate) $field: $type,)*
         }
 
         impl<'de> Fill<'de> for $name<'de> {
@@ -160,4 +160,4 @@ macro_rules! object {
     };
 }
 
-pub(super) use object;
+pub(crate) use object;

@@ -13,7 +13,7 @@ use super::fill::{self, Fill, Key, Place, empty_list, object};
 
 /// A text or a number; nothing where it is null or of any other type.
 #[derive(Debug, Default)]
-pub(super) enum Scalar<'a> {
+pub(crate) enum Scalar<'a> {
     #[default]
     None,
     Text(Cow<'a, str>),
@@ -24,7 +24,7 @@ pub(super) enum Scalar<'a> {
 
 impl<'a> Scalar<'a> {
     /// As text; a blank one is none.
-    pub(super) fn take_text(&mut self) -> Option<Cow<'a, str>> {
+    pub(crate) fn take_text(&mut self) -> Option<Cow<'a, str>> {
         match std::mem::take(self) {
             Self::None => None,
             Self::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
@@ -34,8 +34,16 @@ impl<'a> Scalar<'a> {
         }
     }
 
+    /// The text as it stands; a blank one is none, and so is a number.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(&**text).filter(|text| !text.trim().is_empty()),
+            _ => None,
+        }
+    }
+
     /// As a whole number; what stands behind a decimal point is cut.
-    pub(super) fn number(&self) -> Option<i64> {
+    pub(crate) fn number(&self) -> Option<i64> {
         match self {
             Self::None => None,
             Self::Text(text) => text.trim().parse().ok(),
@@ -107,7 +115,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
 
 /// Content as text, or as a list of parts.
 #[derive(Debug, Default)]
-pub(super) enum Content<'a> {
+pub(crate) enum Content<'a> {
     #[default]
     None,
     Text(Cow<'a, str>),
@@ -125,7 +133,7 @@ object! {
 }
 
 impl<'a> Content<'a> {
-    pub(super) fn has_text(&self) -> bool {
+    pub(crate) fn has_text(&self) -> bool {
         match self {
             Self::None => false,
             Self::Text(text) => !text.is_empty(),
@@ -134,7 +142,7 @@ impl<'a> Content<'a> {
     }
 
     /// All of its text, without a copy where it is one piece.
-    pub(super) fn take_text(&mut self) -> Cow<'a, str> {
+    pub(crate) fn take_text(&mut self) -> Cow<'a, str> {
         match std::mem::take(self) {
             Self::None => Cow::Borrowed(""),
             Self::Text(text) => text,
@@ -191,7 +199,7 @@ impl<'de> Fill<'de> for Content<'de> {
 
 /// Any value, unread; nothing where it is null.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Raw<'a>(pub(super) Option<&'a RawValue>);
+pub(crate) struct Raw<'a>(pub(crate) Option<&'a RawValue>);
 
 impl<'de> Fill<'de> for Raw<'de> {
     fn fill<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
@@ -202,7 +210,7 @@ impl<'de> Fill<'de> for Raw<'de> {
 
 /// The arguments of a call: a text of JSON, or the JSON itself. Says whether there are stand-ins for halves of
 /// characters in it.
-pub(super) fn arguments(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, bool), serde_json::Error> {
+pub(crate) fn arguments(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, bool), serde_json::Error> {
     let Some(json) = raw.map(RawValue::get) else { return Ok((Cow::Borrowed(""), false)) };
     if !json.starts_with('"') {
         return Ok((Cow::Borrowed(json), false));
@@ -216,7 +224,7 @@ pub(super) fn arguments(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, bool), 
 }
 
 /// The address of an image: a text, or an object that holds it.
-pub(super) fn url(raw: &RawValue) -> Option<String> {
+pub(crate) fn url(raw: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Image<'a> {
         #[serde(borrow, default)]

@@ -24,13 +24,13 @@ use sources::Sources;
 
 mod blocks;
 mod calls;
-mod fill;
+pub(crate) mod fill;
 mod frame;
-mod logprobs;
-mod loose;
+pub(crate) mod logprobs;
+pub(crate) mod loose;
 mod object;
 mod sources;
-mod usage;
+pub(crate) mod usage;
 
 /// Where a reasoning block's metadata says which field it came in.
 pub(crate) const REASONING_FIELD: &str = "reasoningField";
@@ -342,8 +342,10 @@ impl ChatDecoder {
 
     fn done(&mut self, out: &mut Parts) {
         let Some(reason) = self.finish.take() else { return };
-        let usage =
-            if self.usage.is_empty() { Usage::default() } else { usage::read(&self.usage, &self.dialect) };
+        let usage = match self.usage.is_empty() {
+            true => Usage::default(),
+            false => usage::read(&self.usage, self.dialect.reasoning_beside_completion),
+        };
         let namespace = &self.origin.target.provider;
         let mut values = ProviderOptions::default();
         if let Some(logprobs) = self.logprobs.take() {

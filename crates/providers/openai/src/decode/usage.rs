@@ -1,11 +1,10 @@
 use ai_provider::Usage;
 use serde_json::Value;
 
-use crate::dialect::Dialect;
-
 /// The usage of an answer, by the one meaning every adapter gives the fields: input includes the cache, output
-/// includes reasoning. What the server does not say stays unknown.
-pub(super) fn read(raw: &str, dialect: &Dialect) -> Usage {
+/// includes reasoning. What the server does not say stays unknown. `reasoning_beside` says that the server
+/// counts reasoning beside its output, not as a part of it.
+pub(crate) fn read(raw: &str, reasoning_beside: bool) -> Usage {
     let Ok(raw) = serde_json::from_str::<Value>(raw) else { return Usage::default() };
     let count = |paths: &[&str]| paths.iter().find_map(|path| raw.pointer(path).and_then(number));
 
@@ -14,12 +13,14 @@ pub(super) fn read(raw: &str, dialect: &Dialect) -> Usage {
     let read = count(&[
         "/prompt_tokens_details/cached_tokens",
         "/prompt_token_details/cached_tokens",
+        "/input_tokens_details/cached_tokens",
         "/cached_tokens",
         "/num_cached_tokens",
         "/prompt_cache_hit_tokens",
     ]);
     let write = count(&[
         "/prompt_tokens_details/cache_write_tokens",
+        "/input_tokens_details/cache_write_tokens",
         "/prompt_tokens_details/cache_creation_input_tokens",
         "/cache_creation_input_tokens",
     ]);
@@ -34,12 +35,14 @@ pub(super) fn read(raw: &str, dialect: &Dialect) -> Usage {
     }
 
     let completion = count(&["/completion_tokens", "/output_tokens"]);
-    let reasoning = count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]);
+    let reasoning = count(&[
+        "/completion_tokens_details/reasoning_tokens",
+        "/output_tokens_details/reasoning_tokens",
+        "/reasoning_tokens",
+    ]);
     usage.output.reasoning = reasoning;
     usage.output.total = match (completion, reasoning) {
-        (Some(completion), Some(reasoning)) if dialect.reasoning_beside_completion => {
-            Some(completion.saturating_add(reasoning))
-        }
+        (Some(completion), Some(reasoning)) if reasoning_beside => Some(completion.saturating_add(reasoning)),
         _ => completion,
     };
     if let (Some(total), Some(reasoning)) = (usage.output.total, reasoning) {
