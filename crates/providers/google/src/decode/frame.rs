@@ -1,0 +1,159 @@
+//! A frame as it comes in, borrowed from its text. Fields may be missing or null.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::loose::{Count, List, Present, Skip, Text};
+
+type Raw<'a> = Option<&'a RawValue>;
+
+/// A piece of a stream, or a whole answer: they have one form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Frame<'a> {
+    #[serde(borrow)]
+    pub(super) candidates: List<Candidate<'a>>,
+    pub(super) usage_metadata: Option<Counts>,
+    #[serde(borrow)]
+    pub(super) model_version: Text<'a>,
+    #[serde(borrow)]
+    pub(super) response_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) prompt_feedback: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) error: Raw<'a>,
+}
+
+/// Running totals.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Counts {
+    pub(super) prompt_token_count: Count,
+    pub(super) cached_content_token_count: Count,
+    pub(super) candidates_token_count: Count,
+    pub(super) thoughts_token_count: Count,
+    #[serde(rename = "promptTokensDetails")]
+    _prompt_tokens_details: Skip,
+    #[serde(rename = "candidatesTokensDetails")]
+    _candidates_tokens_details: Skip,
+    #[serde(rename = "cacheTokensDetails")]
+    _cache_tokens_details: Skip,
+    #[serde(rename = "toolUsePromptTokensDetails")]
+    _tool_use_prompt_tokens_details: Skip,
+}
+
+/// What is of use in the last frame alone, which is read twice for it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct LastFrame<'a> {
+    #[serde(borrow)]
+    pub(super) candidates: List<LastCandidate<'a>>,
+    pub(super) usage_metadata: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct LastCandidate<'a> {
+    #[serde(borrow)]
+    pub(super) safety_ratings: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Candidate<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Content<'a>>,
+    pub(super) index: Count,
+    #[serde(borrow)]
+    pub(super) finish_reason: Text<'a>,
+    #[serde(borrow)]
+    pub(super) finish_message: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) grounding_metadata: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) url_context_metadata: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) citation_metadata: Raw<'a>,
+    #[serde(rename = "safetyRatings")]
+    _safety_ratings: Skip,
+    #[serde(borrow)]
+    pub(super) avg_logprobs: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) logprobs_result: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Content<'a> {
+    #[serde(borrow)]
+    pub(super) parts: List<Part<'a>>,
+}
+
+/// A part holds one of these. What it is, is read off the field that is there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(borrow)]
+    pub(super) text: Text<'a>,
+    pub(super) thought: Option<bool>,
+    #[serde(borrow)]
+    pub(super) thought_signature: Text<'a>,
+    #[serde(borrow)]
+    pub(super) function_call: Option<Box<FunctionCall<'a>>>,
+    #[serde(borrow)]
+    pub(super) inline_data: Option<Box<Blob<'a>>>,
+    #[serde(borrow)]
+    pub(super) file_data: Option<Box<Blob<'a>>>,
+    #[serde(borrow)]
+    pub(super) executable_code: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) code_execution_result: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) tool_call: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) tool_response: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct FunctionCall<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) args: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) partial_args: List<PartialArg<'a>>,
+    pub(super) will_continue: Option<bool>,
+}
+
+/// A value, or a piece of one, at a place of the arguments.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PartialArg<'a> {
+    #[serde(borrow)]
+    pub(super) json_path: Text<'a>,
+    #[serde(borrow)]
+    pub(super) string_value: Text<'a>,
+    #[serde(borrow)]
+    pub(super) number_value: Raw<'a>,
+    pub(super) bool_value: Option<bool>,
+    pub(super) null_value: Present,
+    pub(super) will_continue: Option<bool>,
+}
+
+/// A file: here, or at a URI.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Blob<'a> {
+    #[serde(borrow)]
+    pub(super) mime_type: Text<'a>,
+    #[serde(borrow)]
+    pub(super) data: Text<'a>,
+    #[serde(borrow)]
+    pub(super) file_uri: Text<'a>,
+    #[serde(borrow)]
+    pub(super) display_name: Text<'a>,
+}

@@ -1,0 +1,20 @@
+//! The adapter as its users see it: requests as bytes, answers as parts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+mod allocations;
+mod arguments;
+mod calls;
+mod errors;
+mod parts;
+mod recordings;
+mod samples;
+mod stream;
+mod support;

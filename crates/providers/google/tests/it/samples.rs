@@ -1,0 +1,1 @@
+//! Our own samples of the wire, and arbitrary ones: cut anywhere, they give the same.
