@@ -1,11 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_core::{
-    Effect, FnTool, LoopEvent, Registry, RunEnd, RunOptions, ToolError, ToolLoop, ToolSet, tool_fn,
-};
+use ai_core::{Effect, FnTool, LoopEvent, RunEnd, RunOptions, ToolError, ToolLoop, ToolSet, tool_fn};
 use ai_openai::{Dialect, OpenAi};
-use ai_provider::{ApiKey, Keys, Message};
+use ai_provider::{ApiKey, Keys, Message, Provider};
 use ai_testkit::WireServer;
 use futures_util::StreamExt;
 use schemars::JsonSchema;
@@ -36,7 +34,7 @@ pub fn agent(server: &WireServer) -> ToolLoop {
         .keys(Arc::new(Keys::one(ApiKey::new(KEY).unwrap())))
         .build()
         .unwrap();
-    let model = Registry::new().with(provider).unwrap().language_model("local:m").unwrap();
+    let model = provider.language_model("m").unwrap();
     ToolLoop::new(model).with_instructions("Be brief.").with_tools(ToolSet::new().with(weather()).unwrap())
 }
 

@@ -59,7 +59,7 @@ impl<'a> IntoFuture for CreateAgent<'a> {
     /// fails.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let model = self.registry.language_model(self.model)?;
+            let model = self.registry.language_model(self.model).await?;
             let model = match self.wrap {
                 Some(wrap) => wrap(model).await?,
                 None => model,

@@ -4,6 +4,7 @@
 //! | you want to | look at |
 //! |---|---|
 //! | find a model by name | [`Registry`], [`ModelRef`] |
+//! | add a family of providers | [`ProviderExtension`], [`Variant`] |
 //! | give a model tools | [`tool_fn`], [`ToolSet`], [`Tool`] |
 //! | run an agent | [`create_agent`], [`ToolLoop`], [`LoopEvent`] |
 //! | take part in a run | [`LoopControl`] |
@@ -47,16 +48,20 @@ mod create_agent;
 mod error;
 pub mod middleware;
 mod model_ref;
+mod panic;
 mod registry;
 pub mod run;
 mod tool;
 mod tool_loop;
 
 pub use create_agent::{CreateAgent, create_agent};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, PluginError};
 pub use middleware::Middleware;
 pub use model_ref::ModelRef;
-pub use registry::Registry;
+pub use registry::{
+    AnyExtension, Declaration, GivenSettings, NoSettings, ProviderExtension, ProviderFamily, ProviderId,
+    ProviderSettings, Registry, ToolCapability, ToolPatch, Variant, VariantDeclaration,
+};
 pub use tool::{
     Effect, FnTool, TerminalFailure, TerminalPermit, Tool, ToolContext, ToolError, ToolSet, ToolStream,
     ToolYield, tool_fn, tool_fn_blocking,

@@ -21,7 +21,7 @@
 //! use ai::provider::{LanguageModelExt, Message, Request};
 //!
 //! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
-//! let model = ai::builtin()?.language_model("openai:gpt-4.1-mini")?;
+//! let model = ai::builtin()?.language_model("openai:gpt-4.1-mini").await?;
 //! let answer = model.generate(Request::new([Message::user("Name three rivers.")]), Default::default()).await?;
 //! println!("{}", answer.text());
 //! # Ok(()) }

@@ -3,7 +3,6 @@
 use std::env::VarError;
 use std::sync::Arc;
 
-use ai_core::Registry;
 use ai_openai::{Dialect, OpenAi};
 use ai_provider::{Keys, LanguageModel, Provider};
 
@@ -17,15 +16,13 @@ use crate::setup::{KeyFrom, ModelSetup, Server};
 /// If the key is missing or cannot be one, or the address cannot be read.
 pub(crate) fn model(setup: &ModelSetup) -> Result<Arc<dyn LanguageModel>, Failure> {
     match setup {
-        ModelSetup::Demo { model } => resolve(Demo, "demo", model),
-        ModelSetup::Server(server) => resolve(provider(server)?, &server.provider, &server.model),
+        ModelSetup::Demo { model } => resolve(&Demo, model),
+        ModelSetup::Server(server) => resolve(&provider(server)?, &server.model),
     }
 }
 
-fn resolve(provider: impl Provider, name: &str, model: &str) -> Result<Arc<dyn LanguageModel>, Failure> {
-    let registry = Registry::new().with(provider);
-    let model = registry.and_then(|registry| registry.language_model(&format!("{name}:{model}")));
-    model.map_err(|error| Failure::usage(error.to_string()))
+fn resolve(provider: &dyn Provider, model: &str) -> Result<Arc<dyn LanguageModel>, Failure> {
+    provider.language_model(model).map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn provider(server: &Server) -> Result<OpenAi, Failure> {

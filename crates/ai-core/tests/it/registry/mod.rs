@@ -8,6 +8,12 @@ use proptest::prelude::*;
 
 use crate::support::{Text, echo};
 
+mod acme;
+mod cache;
+mod creation;
+mod registration;
+mod tools;
+
 struct Named(&'static str);
 
 impl Provider for Named {
@@ -37,8 +43,8 @@ proptest! {
 }
 
 /// [AC-1] [AC-2]
-#[test]
-fn a_reference_that_cannot_be_read_is_refused_by_name() {
+#[tokio::test]
+async fn a_reference_that_cannot_be_read_is_refused_by_name() {
     for (text, problem) in [
         ("gpt-5", "no `:`"),
         (":gpt-5", "provider before the `:` is missing"),
@@ -52,19 +58,19 @@ fn a_reference_that_cannot_be_read_is_refused_by_name() {
         assert!(error.to_string().contains(problem), "{error}");
         assert!(error.to_string().contains("provider:model"), "{error}");
     }
-    let model = registry().language_model("openrouter:meta/llama:free").unwrap();
+    let model = registry().language_model("openrouter:meta/llama:free").await.unwrap();
     assert_eq!(model.target().model, "meta/llama:free");
 }
 
 /// [AC-3]
-#[test]
-fn an_unknown_provider_is_an_error_that_helps() {
-    let error = registry().language_model("opnai:gpt-5").unwrap_err();
+#[tokio::test]
+async fn an_unknown_provider_is_an_error_that_helps() {
+    let error = registry().language_model("opnai:gpt-5").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnknownProvider);
     assert!(error.to_string().contains("did you mean `openai`?"), "{error}");
-    let error = registry().language_model("zzz:gpt-5").unwrap_err();
+    let error = registry().language_model("zzz:gpt-5").await.unwrap_err();
     assert!(error.to_string().contains("known: openai, openrouter"), "{error}");
-    let error = Registry::new().language_model("zzz:gpt-5").unwrap_err();
+    let error = Registry::new().language_model("zzz:gpt-5").await.unwrap_err();
     assert!(error.to_string().contains("none is registered"), "{error}");
 }
 
@@ -72,9 +78,9 @@ fn an_unknown_provider_is_an_error_that_helps() {
 #[test]
 fn a_name_is_registered_once_and_must_fit_the_grammar() {
     let error = registry().with(Named("openai")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DuplicateProvider);
+    assert_eq!(error.kind(), ErrorKind::IdCollision);
     for name in ["", "a:b", "a b"] {
-        assert_eq!(Registry::new().with(Named(name)).unwrap_err().kind(), ErrorKind::InvalidModelRef);
+        assert_eq!(Registry::new().with(Named(name)).unwrap_err().kind(), ErrorKind::InvalidExtension);
     }
     assert_eq!(registry().names().collect::<Vec<_>>(), ["openai", "openrouter"]);
 }
