@@ -11,6 +11,7 @@ use crate::auth::{Authorize, Bearer};
 use crate::call::HttpCall;
 use crate::codec::Codec;
 use crate::document::{self, DocumentCodec, Slot};
+use crate::download::{Download, Downloads};
 use crate::limits::{Limits, Timeouts};
 use crate::model::HttpModel;
 use crate::reqwest_transport::ReqwestTransport;
@@ -37,6 +38,7 @@ pub struct Client {
     timeouts: Timeouts,
     limits: Limits,
     headers: HeaderMap,
+    downloads: Option<Downloads>,
 }
 
 impl Client {
@@ -54,6 +56,7 @@ impl Client {
             .with_timeouts(self.timeouts)
             .with_limits(self.limits)
             .with_headers(self.headers.clone())
+            .with_downloads(self.downloads.clone())
     }
 
     /// Sends a call that is answered by one JSON document (a list of models, embeddings) and reads it. Key,
@@ -96,6 +99,7 @@ pub struct ClientBuilder {
     timeouts: Timeouts,
     limits: Limits,
     headers: Vec<(String, Option<String>)>,
+    download: Option<Arc<dyn Download>>,
 }
 
 impl ClientBuilder {
@@ -156,6 +160,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets how files are got at URLs the models cannot fetch, for example by
+    /// [`HttpDownload`](crate::HttpDownload). What was got is shared by the models and steps of a run. Default: not at
+    /// all, which is an error where a user gives such a URL.
+    #[must_use]
+    pub fn download(mut self, download: Arc<dyn Download>) -> Self {
+        self.download = Some(download);
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
@@ -175,6 +188,7 @@ impl ClientBuilder {
             timeouts: self.timeouts,
             limits: self.limits,
             headers: call.headers,
+            downloads: self.download.map(Downloads::new),
         })
     }
 }
@@ -186,7 +200,7 @@ impl fmt::Debug for ClientBuilder {
 }
 
 /// The setters of a [`ClientBuilder`] for a provider's builder that holds one in the named field: `keys`, `api_key`,
-/// `authorize`, `transport`, `timeouts`, `limits` and `header`. To be used inside its `impl`.
+/// `authorize`, `transport`, `timeouts`, `limits`, `download` and `header`. To be used inside its `impl`.
 ///
 /// ```
 /// use ai_http::{ClientBuilder, client_setters};
@@ -245,6 +259,14 @@ macro_rules! client_setters {
         #[must_use]
         pub fn limits(mut self, limits: $crate::Limits) -> Self {
             self.$field = self.$field.limits(limits);
+            self
+        }
+
+        /// Sets how files are got at URLs the models cannot fetch. Default: not at all, which is an error where a
+        /// user gives such a URL.
+        #[must_use]
+        pub fn download(mut self, download: ::std::sync::Arc<dyn $crate::Download>) -> Self {
+            self.$field = self.$field.download(download);
             self
         }
 

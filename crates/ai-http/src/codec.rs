@@ -3,7 +3,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ai_provider::{
-    Account, Delivery, Id, ModelError, Origin, Request, RequestId, StreamPart, TargetId, Warning,
+    Account, Delivery, FilePart, Id, ModelError, Origin, Request, RequestId, StreamPart, TargetId, Warning,
 };
 use http::{HeaderMap, StatusCode};
 
@@ -40,6 +40,13 @@ pub trait Codec: Send + Sync + 'static {
     /// # Errors
     /// `InvalidRequest` or `Unsupported` if the request cannot be said in this API.
     fn encode(&self, request: &Request, info: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError>;
+
+    /// Whether the server cannot get a file of this type at its URL, so that it must be here before the request is
+    /// written. Asked of each file that is given by URL, of users and of tools; what could not be got reaches
+    /// [`encode`](Self::encode) as it was.
+    fn must_download(&self, _file: &FilePart, _info: &CallInfo<'_>) -> bool {
+        false
+    }
 
     /// How the body of a success is cut into events.
     fn framing(&self, delivery: Delivery) -> Framing;

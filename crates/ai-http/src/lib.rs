@@ -10,6 +10,7 @@
 //! | make a provider: keys, transport and limits for all its models | [`Client`], [`client_setters!`] |
 //! | write a codec | [`Codec`], [`Decoder`], [`Endpoint`], [`path_segment`], [`Pairing`], [`Notes`] |
 //! | say a JSON Schema as the API takes it | [`schema`] |
+//! | get files at URLs for models that cannot | [`Download`], [`HttpDownload`] |
 //! | read an API's errors | [`error_of_response`], [`class_of_status`], [`retry_hint`], [`excerpt`] |
 //! | send keys in another way | [`Authorize`], [`Bearer`], [`HeaderKey`], [`ExpiringToken`] |
 //! | reach servers in another way (proxies, certificates, no network) | [`ReqwestTransport`], [`Transport`] |
@@ -24,6 +25,7 @@ mod call;
 mod client;
 mod codec;
 mod document;
+mod download;
 mod endpoint;
 mod excerpt;
 mod failure;
@@ -53,6 +55,7 @@ pub use auth::{Authorize, Bearer, ExpiringToken, FreshToken, HeaderKey};
 pub use call::HttpCall;
 pub use client::{Client, ClientBuilder};
 pub use codec::{CallInfo, Codec, Decoder, End, Event, Framing, IdSeed, Next, Parts};
+pub use download::{Download, Downloaded, HttpDownload};
 pub use endpoint::{Endpoint, path_segment};
 pub use excerpt::excerpt;
 pub use failure::{error_of_event, error_of_frame, error_of_no_answer, error_of_response};

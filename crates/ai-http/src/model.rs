@@ -9,6 +9,7 @@ use http::HeaderMap;
 
 use crate::auth::{Authorize, Bearer};
 use crate::codec::Codec;
+use crate::download::{Download, Downloads};
 use crate::limits::{Limits, Timeouts};
 use crate::stream::CallStream;
 use crate::transport::Transport;
@@ -41,6 +42,7 @@ pub(crate) struct Shared<C> {
     pub(crate) timeouts: Timeouts,
     pub(crate) limits: Limits,
     pub(crate) headers: HeaderMap,
+    pub(crate) downloads: Option<Downloads>,
 }
 
 impl<C> Clone for Shared<C> {
@@ -55,6 +57,7 @@ impl<C> Clone for Shared<C> {
             timeouts: self.timeouts,
             limits: self.limits,
             headers: self.headers.clone(),
+            downloads: self.downloads.clone(),
         }
     }
 }
@@ -73,6 +76,7 @@ impl<C: Codec> HttpModel<C> {
             timeouts: Timeouts::default(),
             limits: Limits::default(),
             headers: HeaderMap::new(),
+            downloads: None,
         }))
     }
 
@@ -110,6 +114,18 @@ impl<C: Codec> HttpModel<C> {
     #[must_use]
     pub fn with_headers(self, headers: HeaderMap) -> Self {
         self.with(|shared| shared.headers = headers)
+    }
+
+    /// Sets how files are got at URLs the model cannot fetch. Default: not at all, which is an error where a user
+    /// gives one.
+    #[must_use]
+    pub fn with_download(self, download: Arc<dyn Download>) -> Self {
+        self.with(|shared| shared.downloads = Some(Downloads::new(download)))
+    }
+
+    /// As [`with_download`](Self::with_download), shared with other models.
+    pub(crate) fn with_downloads(self, downloads: Option<Downloads>) -> Self {
+        self.with(|shared| shared.downloads = downloads)
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared<C>)) -> Self {

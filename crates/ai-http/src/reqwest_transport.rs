@@ -32,7 +32,10 @@ const REDIRECTS: usize = 3;
 /// Redirects are followed here, at most three and within one origin only, since a redirect to
 /// another server would carry the key there. Where the method would change to GET, none is followed.
 #[derive(Clone)]
-pub struct ReqwestTransport(Client);
+pub struct ReqwestTransport {
+    client: Client,
+    redirects: usize,
+}
 
 impl ReqwestTransport {
     /// A transport with a pool of its own and the settings of [`client_builder`](Self::client_builder).
@@ -40,13 +43,22 @@ impl ReqwestTransport {
     /// # Errors
     /// `Transport` if TLS cannot be set up, for example because the system has no certificates.
     pub fn new() -> Result<Self, ModelError> {
-        let client = Self::client_builder().build().map_err(|error| {
+        Self::build(Self::client_builder())
+    }
+
+    pub(crate) fn build(client: ClientBuilder) -> Result<Self, ModelError> {
+        let client = client.build().map_err(|error| {
             let message = format!("the HTTP client cannot be set up: {}", causes(&error));
             ModelError::new(ErrorClass::Transport, message)
                 .with_retryable(false)
                 .with_source(error.without_url())
         })?;
-        Ok(Self(client))
+        Ok(Self::from_client(client))
+    }
+
+    /// Hands out redirects as they come, for those that check where they lead.
+    pub(crate) fn without_redirects(self) -> Self {
+        Self { redirects: 0, ..self }
     }
 
     /// The settings this crate needs, to add proxies, certificates or another connect timeout (10 s) to:
@@ -76,7 +88,7 @@ impl ReqwestTransport {
     /// - does not retry (`retry::never()`): what is tried again is decided above;
     /// - has a connect timeout and no timeout on the whole, which would cut long answers.
     pub fn from_client(client: Client) -> Self {
-        Self(client)
+        Self { client, redirects: REDIRECTS }
     }
 }
 
@@ -91,12 +103,15 @@ impl fmt::Debug for ReqwestTransport {
 impl Transport for ReqwestTransport {
     async fn send(&self, call: HttpCall) -> Result<HttpResponse, ModelError> {
         let mut url = parse(&call.url)?;
-        for _ in 0..=REDIRECTS {
-            let request = self.0.request(call.method.clone(), url.clone());
+        for _ in 0..=self.redirects {
+            let request = self.client.request(call.method.clone(), url.clone());
             let sent = request.headers(call.headers.clone()).body(call.body.clone()).send().await;
             let response = sent.map_err(|error| not_sent(error, &url))?;
             if response.url().origin() != url.origin() {
                 return Err(refused(&url, response.url(), response.status()));
+            }
+            if self.redirects == 0 {
+                return Ok(head(response));
             }
             match next_hop(&call.method, &url, &response)? {
                 Some(next) => url = next,

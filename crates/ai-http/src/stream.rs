@@ -15,6 +15,7 @@ use http::header::CONTENT_ENCODING;
 use crate::body::{Reading, Step};
 use crate::call::HttpCall;
 use crate::codec::{CallInfo, Codec, Decoder, Framing, IdSeed};
+use crate::download::at_hand;
 use crate::excerpt::excerpt;
 use crate::model::Shared;
 use crate::redact::{Secrets, rebuild};
@@ -170,7 +171,11 @@ async fn prepare<C: Codec>(
     let mut secrets = Secrets::default();
     key.iter().for_each(|key| secrets.add_key(key));
     let masked = |error| secrets.mask_error(error);
-    let (mut call, warnings) = shared.codec.encode(&request, &info).map_err(masked)?;
+    let downloads = shared.downloads.as_ref();
+    let (request, mut warnings) =
+        at_hand(&*shared.codec, request, &info, downloads, &ctx.scope).await.map_err(masked)?;
+    let (mut call, further) = shared.codec.encode(&request, &info).map_err(masked)?;
+    warnings.extend(further);
     call.headers.extend(shared.headers.clone());
     call.apply_extra(&request.extra_headers)?;
     shared.authorize.authorize(&mut call, key.as_ref()).await.map_err(masked)?;
@@ -217,7 +222,7 @@ async fn open<C: Codec>(shared: Arc<Shared<C>>, prepared: Prepared) -> Result<Re
 
 /// How the body is compressed, if it is. The transport undoes what it has asked for, and then removes the
 /// header.
-fn compression(headers: &HeaderMap) -> Option<&'static str> {
+pub(crate) fn compression(headers: &HeaderMap) -> Option<&'static str> {
     const KNOWN: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
     let values = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let mut names = values.flat_map(|value| value.split(',')).map(str::trim);

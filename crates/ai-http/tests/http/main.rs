@@ -12,6 +12,7 @@ mod api;
 mod bodies;
 mod calls;
 mod client;
+mod download;
 mod errors;
 mod loopback;
 mod recordings;
