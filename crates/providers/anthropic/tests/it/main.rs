@@ -1,0 +1,14 @@
+//! The adapter through the whole path of a call, without a network.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    unreachable_pub,
+    reason = "tests fail by panicking"
+)]
+
+mod recordings;
+mod support;
