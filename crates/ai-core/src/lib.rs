@@ -51,6 +51,7 @@ mod model_ref;
 mod panic;
 mod registry;
 pub mod run;
+mod spans;
 mod tool;
 mod tool_loop;
 
@@ -63,10 +64,12 @@ pub use registry::{
     ProviderSettings, Registry, ToolCapability, ToolPatch, Variant, VariantDeclaration,
 };
 pub use tool::{
-    Effect, FnTool, TerminalFailure, TerminalPermit, Tool, ToolContext, ToolError, ToolSet, ToolStream,
-    ToolYield, tool_fn, tool_fn_blocking,
+    ClientTool, Concurrency, Effect, FnTool, InputSchema, InvalidCall, TerminalFailure, TerminalPermit, Tool,
+    ToolContext, ToolError, ToolSet, ToolStream, ToolYield, client_tool, tool_fn, tool_fn_blocking,
+    tool_json,
 };
 pub use tool_loop::{
-    Approvals, DecideError, Decision, LoopControl, LoopEvent, LoopStream, NoControl, OnError, RunEnd,
-    RunHandle, RunOptions, StepFailure, StepOverrides, StepReset, StepStart, StepView, ToolEvent, ToolLoop,
+    AgentTool, Approvals, DecideError, Decision, LoopControl, LoopEvent, LoopStream, NoControl, OnError,
+    RunEnd, RunHandle, RunOptions, StepFailure, StepOverrides, StepReset, StepStart, StepView, StopWhen,
+    ToolEvent, ToolLoop, agent_tool,
 };

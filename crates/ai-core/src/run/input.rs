@@ -2,7 +2,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use ai_provider::{Assembled, AssistantMessage, ErrorRecord, Id, Message, TargetId, ToolCall};
+use ai_provider::{Assembled, AssistantMessage, ErrorRecord, Id, Message, TargetId, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::BudgetKind;
@@ -40,6 +40,8 @@ pub enum Input {
     },
     /// A call is over.
     ToolFinished(Box<ToolRecord>),
+    /// The calls that were handed over have come back: one result for each, in any order. The run goes on.
+    Returned(Vec<ToolResult>),
     /// The stop conditions have spoken.
     Verdicts(Vec<Verdict>),
     /// The run cannot go on, at any point: what drives it met something it cannot deal with.
@@ -64,6 +66,7 @@ impl Input {
             Self::Decided(_) => "Decided",
             Self::Answer { .. } => "Answer",
             Self::ToolFinished(_) => "ToolFinished",
+            Self::Returned(_) => "Returned",
             Self::Verdicts(_) => "Verdicts",
             Self::Broken(_) => "Broken",
             Self::Interrupted { .. } => "Interrupted",
@@ -92,15 +95,32 @@ pub struct ToolFacts {
     pub executable: bool,
     /// Whether its calls may need consent.
     pub approval: bool,
+    /// Whether it runs at the provider and may give its result in a later step than that of its call.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deferred: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// An answer of the model, whole or as far as it came.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Answer {
     /// What was asked.
     pub target: TargetId,
     /// What came.
     pub assembled: Assembled,
+    /// Calls whose input is not what their tool takes, and what is wrong with it.
+    pub invalid: Vec<(Id, String)>,
+}
+
+impl Answer {
+    /// An answer in whose calls nothing wrong was found.
+    pub fn new(target: TargetId, assembled: Assembled) -> Self {
+        Self { target, assembled, invalid: Vec::new() }
+    }
 }
 
 /// What a policy says of a call.
@@ -122,6 +142,13 @@ pub enum ApprovalVerdict {
     },
 }
 
+impl ApprovalVerdict {
+    /// A person shall decide about this call, under an id made of the call's own.
+    pub fn ask(call_id: &Id) -> Self {
+        Self::AskUser { approval_id: format!("approval_{call_id}").into() }
+    }
+}
+
 /// Why a run shall not go on although it could.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -139,11 +166,27 @@ pub enum Verdict {
         /// Which tool.
         tool: String,
     },
+    /// The same call was repeated; the run goes on, and the model is told.
+    LoopWarning {
+        /// Which tool.
+        tool: String,
+        /// In how many steps in a row.
+        times: u32,
+    },
+    /// The last of the steps with tools is over; one without them follows.
+    ClosingStep,
     /// A condition of the caller's holds; the run is finished.
     Stop {
         /// Its name.
         condition: String,
     },
+}
+
+impl Verdict {
+    /// Whether it ends the run.
+    pub fn ends(&self) -> bool {
+        !matches!(self, Self::LoopWarning { .. } | Self::ClosingStep)
+    }
 }
 
 /// What cuts a run from outside.

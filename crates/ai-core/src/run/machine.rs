@@ -1,18 +1,19 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use ai_provider::{
-    AssistantMessage, ErrorClass, ErrorRecord, FinishReason, Message, ModelError, UnifiedFinish, Usage,
-};
+use ai_provider::{Id, Message, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 
+use super::calls::CallState;
 use super::config::RunConfig;
-use super::input::{Answer, Input, Interruption, OutOfOrder, ToolFacts, Verdict};
+use super::heal::heal;
+use super::input::{Input, Interruption, OutOfOrder, Verdict};
 use super::next::Next;
-use super::outcome::{BudgetKind, Outcome, TerminalRecord};
+use super::outcome::{BudgetKind, Outcome};
 use super::phase::Phase;
-use super::record::{FailedStep, PendingApproval, StepRecord, ToolStatus, VerdictRecord};
+use super::record::{FailedStep, PendingApproval, StepRecord, VerdictRecord};
 use super::snapshot::RunSnapshot;
-use super::step::{CallState, INTERRUPTED, OpenStep, denied, finish_error};
+use super::transitions::said;
 
 /// The version of the stored form. Raised when an older program could not read it.
 const SCHEMA: u32 = 1;
@@ -30,21 +31,28 @@ const SCHEMA: u32 = 1;
 pub struct Run {
     #[serde(deserialize_with = "known_schema")]
     schema: u32,
-    config: RunConfig,
-    messages: Vec<Arc<Message>>,
-    new_messages: Vec<Arc<Message>>,
-    steps: Vec<Arc<StepRecord>>,
+    pub(super) config: RunConfig,
+    // What grows with the run is shared with its snapshots until it grows again.
+    pub(super) messages: Arc<Vec<Arc<Message>>>,
+    pub(super) new_messages: Arc<Vec<Arc<Message>>>,
+    pub(super) steps: Arc<Vec<Arc<StepRecord>>>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub(super) failed_steps: Arc<Vec<FailedStep>>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub(super) verdicts: Arc<Vec<VerdictRecord>>,
+    /// Calls that run at the provider and will have their results in a later step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    failed_steps: Vec<FailedStep>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    verdicts: Vec<VerdictRecord>,
-    usage: Usage,
+    pub(super) deferred: Vec<Id>,
+    pub(super) usage: Usage,
     #[serde(deserialize_with = "Phase::sound")]
-    phase: Phase,
+    pub(super) phase: Phase,
 }
 
 impl Run {
     /// A run that begins with this history.
+    ///
+    /// Providers refuse a call without a result behind it. Where the history has such a gap (a program died, a tool
+    /// hung) the run's own copy gets a result that says so.
     pub fn new(messages: impl IntoIterator<Item = Message>, config: RunConfig) -> Self {
         Self::from_shared(messages.into_iter().map(Arc::new).collect(), config)
     }
@@ -54,11 +62,12 @@ impl Run {
         Self {
             schema: SCHEMA,
             config,
-            messages,
-            new_messages: Vec::new(),
-            steps: Vec::new(),
-            failed_steps: Vec::new(),
-            verdicts: Vec::new(),
+            messages: Arc::new(heal(messages)),
+            new_messages: Arc::default(),
+            steps: Arc::default(),
+            failed_steps: Arc::default(),
+            verdicts: Arc::default(),
+            deferred: Vec::new(),
             usage: Usage::default(),
             phase: Phase::Prepare,
         }
@@ -69,14 +78,12 @@ impl Run {
         match &self.phase {
             Phase::Prepare => Next::Prepare { step: self.step() },
             Phase::Model { .. } => Next::CallModel,
-            Phase::Repair(open) => {
-                Next::Repair { calls: open.with_state(|state| matches!(state, CallState::Invalid(_))) }
-            }
+            Phase::Repair(open) => Next::Repair { calls: open.invalid() },
             Phase::Decide(open) => {
-                Next::DecideApproval { calls: open.with_state(|state| *state == CallState::Undecided) }
+                Next::DecideApproval { calls: open.calls.with_state(|state| *state == CallState::Undecided) }
             }
             Phase::Tools(open) => {
-                Next::CallTools { calls: open.with_state(|state| *state == CallState::Ready) }
+                Next::CallTools { calls: open.calls.with_state(|state| *state == CallState::Ready) }
             }
             Phase::AwaitApproval(open) => Next::AwaitApproval { pending: open.pending() },
             Phase::CheckStop => Next::CheckStop,
@@ -96,6 +103,11 @@ impl Run {
     /// The history: what the run began with and what it added.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
+    }
+
+    /// The history, to be held beyond the next input.
+    pub(crate) fn shared_messages(&self) -> Arc<Vec<Arc<Message>>> {
+        Arc::clone(&self.messages)
     }
 
     /// What the run added to the history.
@@ -131,6 +143,30 @@ impl Run {
         }
     }
 
+    /// Whether the step that is under way or comes next is the last one, without tools: see
+    /// [`RunConfig::closing_step`].
+    pub fn is_closing_step(&self) -> bool {
+        let cap = usize::try_from(self.config.step_cap.max(1)).unwrap_or(usize::MAX);
+        self.config.closing_step && self.steps.len() >= cap && !matches!(self.phase, Phase::Done(_))
+    }
+
+    /// What the model is to be told at the end of its next request. It is no part of the history.
+    pub fn note(&self) -> Option<String> {
+        if self.is_closing_step() {
+            let text = "Note from the program: the limit of steps is reached and no tool can be called any more. \
+                        Answer now with what you have, and say what is left undone.";
+            return Some(text.to_owned());
+        }
+        let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        self.verdicts.iter().rev().take_while(|record| record.step == step).find_map(|record| {
+            let Verdict::LoopWarning { tool, times } = &record.verdict else { return None };
+            Some(format!(
+                "Note from the program: `{tool}` was called with the same input in {times} steps in a row. Do \
+                 something else, or say what stands in the way."
+            ))
+        })
+    }
+
     /// Whether a failed step may be tried again.
     pub fn may_retry(&self) -> bool {
         matches!(self.phase, Phase::Model { .. })
@@ -160,7 +196,7 @@ impl Run {
         match (phase, input) {
             (Phase::Prepare, Input::Prepared(prepared)) => {
                 if let Some(history) = prepared.history {
-                    self.messages = history;
+                    self.messages = Arc::new(heal(history));
                 }
                 self.phase = Phase::Model { tools: prepared.tools, repair: prepared.repair };
             }
@@ -172,9 +208,7 @@ impl Run {
                 self.model_failed(error, partial, retry);
             }
             (Phase::Repair(mut open), Input::Repaired(repaired)) => {
-                for (id, call) in repaired {
-                    open.repair(&id, call);
-                }
+                open.repair(repaired);
                 self.advance(open, false);
             }
             (Phase::Decide(mut open), Input::Decided(verdicts)) => {
@@ -183,45 +217,35 @@ impl Run {
                 }
                 self.advance(open, false);
             }
-            (Phase::AwaitApproval(mut open), Input::Answer { call_id, approved, reason }) => {
-                match open.find(&call_id) {
-                    Some(asked) if matches!(asked.state, CallState::Asking(_)) => {
-                        asked.state = if approved {
-                            CallState::Ready
-                        } else {
-                            CallState::Done(denied(&asked.call, reason))
-                        };
-                        self.advance(open, false);
-                    }
-                    _ => {
-                        let detail = format!("call `{call_id}` does not wait for approval");
-                        return self.refuse(Phase::AwaitApproval(open), name, Some(detail));
-                    }
-                }
-            }
+            (
+                phase @ (Phase::Tools(_) | Phase::AwaitApproval(_)),
+                Input::Answer { call_id, approved, reason },
+            ) => return self.answer(phase, &call_id, approved, reason),
             (Phase::Tools(mut open), Input::ToolFinished(record)) => {
                 let id = record.result.tool_call_id.clone();
-                match open.find(&id) {
-                    Some(call) if call.state == CallState::Ready => {
-                        call.state = CallState::Done(*record);
-                        if open.any(|state| *state == CallState::Ready) {
-                            self.phase = Phase::Tools(open);
-                        } else {
-                            self.advance(open, false);
-                        }
-                    }
-                    _ => {
-                        let detail = format!("call `{id}` is not running");
-                        return self.refuse(Phase::Tools(open), name, Some(detail));
-                    }
+                if !open.finish(*record) {
+                    let detail = format!("call `{id}` is not running");
+                    return self.refuse(Phase::Tools(open), name, Some(detail));
                 }
+                if open.calls.has_ready() {
+                    self.phase = Phase::Tools(open);
+                } else {
+                    self.advance(open, false);
+                }
+            }
+            (Phase::Done(Outcome::HandedOver { calls }), Input::Returned(results)) => {
+                if let Some(detail) = mismatch(&calls, &results) {
+                    return self.refuse(Phase::Done(Outcome::HandedOver { calls }), name, Some(detail));
+                }
+                self.recommit(results);
+                self.phase = Phase::CheckStop;
             }
             (Phase::CheckStop, Input::Verdicts(verdicts)) => self.check_stop(verdicts),
             (Phase::Done(outcome), Input::Interrupted { by: Interruption::Cancelled, .. })
                 if !matches!(outcome, Outcome::Failed { .. } | Outcome::Cancelled { .. }) =>
             {
                 if matches!(outcome, Outcome::HandedOver { .. }) {
-                    self.take_back();
+                    self.recommit(Vec::new());
                 }
                 self.phase = Phase::Done(Outcome::Cancelled { partial: None });
             }
@@ -244,6 +268,34 @@ impl Run {
         Ok(())
     }
 
+    /// A person's answer, also one that comes while other calls of the step run.
+    fn answer(
+        &mut self,
+        phase: Phase,
+        call_id: &Id,
+        approved: bool,
+        reason: Option<String>,
+    ) -> Result<(), OutOfOrder> {
+        let (mut open, running) = match phase {
+            Phase::Tools(open) => (open, true),
+            Phase::AwaitApproval(open) => (open, false),
+            other => return self.refuse(other, "Answer", None),
+        };
+        let asks = open.answer(call_id, approved, reason);
+        if running {
+            self.phase = Phase::Tools(open);
+        } else if asks {
+            self.advance(open, false);
+        } else {
+            self.phase = Phase::AwaitApproval(open);
+        }
+        if asks {
+            return Ok(());
+        }
+        let detail = format!("call `{call_id}` does not wait for approval");
+        Err(OutOfOrder { input: "Answer", phase: self.phase.name(), detail: Some(detail) })
+    }
+
     fn refuse(
         &mut self,
         phase: Phase,
@@ -253,172 +305,6 @@ impl Run {
         let at = phase.name();
         self.phase = phase;
         Err(OutOfOrder { input, phase: at, detail })
-    }
-
-    fn answered(&mut self, answer: Answer, tools: Vec<ToolFacts>, repair: bool) {
-        let Answer { target, assembled } = answer;
-        let finish = match self.final_check(&assembled) {
-            Ok(finish) => finish,
-            Err(error) => {
-                self.usage.add(&assembled.usage);
-                return self.fail(error, assembled.message);
-            }
-        };
-        let record = StepRecord {
-            step: u32::try_from(self.steps.len()).unwrap_or(u32::MAX).saturating_add(1),
-            target,
-            response: assembled.response,
-            message: assembled.message,
-            tools: Vec::new(),
-            usage: assembled.usage,
-            warnings: assembled.warnings,
-            finish,
-        };
-        let cut = match record.finish.unified {
-            UnifiedFinish::Length => {
-                Some(Outcome::Truncated { incomplete_calls: assembled.incomplete_calls })
-            }
-            UnifiedFinish::ContentFilter => Some(Outcome::Refused { finish: record.finish.clone() }),
-            _ => None,
-        };
-        let mut open = OpenStep::new(record, tools);
-        match cut {
-            Some(outcome) => {
-                open.close(&ToolStatus::Skipped, "Not run: the answer that made this call was cut.");
-                self.commit(open);
-                self.phase = Phase::Done(outcome);
-            }
-            None => self.advance(open, repair),
-        }
-    }
-
-    /// What an answer must be to count as one. Asked here and nowhere else, so that what ends the run and what
-    /// is said of it cannot differ.
-    fn final_check(&self, assembled: &ai_provider::Assembled) -> Result<FinishReason, ErrorRecord> {
-        let error = |class, text: &str| Err(ModelError::new(class, text).record());
-        let Some(finish) = assembled.finish.clone() else {
-            return error(ErrorClass::Incomplete, "the stream ended before the answer was complete");
-        };
-        match finish.unified {
-            UnifiedFinish::Error => Err(finish_error(&finish)),
-            UnifiedFinish::Length | UnifiedFinish::ContentFilter => Ok(finish),
-            _ if !assembled.incomplete_calls.is_empty() => {
-                error(ErrorClass::Incomplete, "the answer ended inside a tool call")
-            }
-            _ if assembled.is_empty() => error(ErrorClass::Empty, "the model gave an empty answer"),
-            _ => Ok(finish),
-        }
-    }
-
-    fn model_failed(&mut self, error: ErrorRecord, partial: AssistantMessage, retry: bool) {
-        if retry && self.may_retry() {
-            self.failed_steps.push(FailedStep { step: self.step(), error, partial });
-            self.phase = Phase::Prepare;
-        } else {
-            self.fail(error, partial);
-        }
-    }
-
-    fn fail(&mut self, error: ErrorRecord, partial: AssistantMessage) {
-        self.phase = Phase::Done(Outcome::Failed { error, partial: said(partial) });
-    }
-
-    /// The next phase of a step whose answer is there: the first of these that applies.
-    fn advance(&mut self, mut open: OpenStep, repair: bool) {
-        let terminal =
-            |state: &CallState| matches!(state, CallState::Done(record) if record.terminal.is_some());
-        if open.any(|state| matches!(state, CallState::Invalid(_))) {
-            if repair {
-                self.phase = Phase::Repair(open);
-                return;
-            }
-            for call in &mut open.calls {
-                if let CallState::Invalid(record) = &call.state {
-                    call.state = CallState::Done(record.clone());
-                }
-            }
-        }
-        let waits = |state: &CallState| *state == CallState::Undecided || *state == CallState::Ready;
-        if open.any(terminal) && !open.any(waits) {
-            // Nobody will answer what was asked of a person or of the caller.
-            open.close(&ToolStatus::Skipped, "Not run: another tool of the same answer ended the run.");
-        }
-        self.phase = if open.any(|state| *state == CallState::Undecided) {
-            Phase::Decide(open)
-        } else if open.any(|state| *state == CallState::Ready) {
-            Phase::Tools(open)
-        } else if open.any(|state| matches!(state, CallState::Asking(_))) {
-            Phase::AwaitApproval(open)
-        } else {
-            let calls = open.calls.len();
-            let handed: Vec<_> =
-                open.with_state(|state| *state == CallState::HandedOver).into_iter().cloned().collect();
-            match self.commit(open) {
-                Some(terminal) => Phase::Done(Outcome::ToolTerminal(terminal)),
-                None if !handed.is_empty() => Phase::Done(Outcome::HandedOver { calls: handed }),
-                None if calls == 0 => Phase::Done(Outcome::Finished),
-                None => Phase::CheckStop,
-            }
-        };
-    }
-
-    /// Makes the step part of the history; gives the first terminal failure of its tools.
-    fn commit(&mut self, open: OpenStep) -> Option<TerminalRecord> {
-        let (record, messages) = open.commit();
-        self.messages.extend(messages.iter().cloned());
-        self.new_messages.extend(messages);
-        self.usage.add(&record.usage);
-        let terminal = record.tools.iter().find_map(|tool| tool.terminal.clone());
-        self.steps.push(Arc::new(record));
-        terminal
-    }
-
-    /// The calls handed over in the last step will not be answered after all: they get results in the history.
-    fn take_back(&mut self) {
-        let Some(step) = self.steps.pop() else { return };
-        let committed = 1 + usize::from(!step.tools.is_empty());
-        for messages in [&mut self.messages, &mut self.new_messages] {
-            messages.truncate(messages.len().saturating_sub(committed));
-        }
-        let (record, messages) = OpenStep::again(Arc::unwrap_or_clone(step)).commit();
-        self.messages.extend(messages.iter().cloned());
-        self.new_messages.extend(messages);
-        self.steps.push(Arc::new(record));
-    }
-
-    fn check_stop(&mut self, verdicts: Vec<Verdict>) {
-        let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-        let find = |wanted: fn(&Verdict) -> bool| verdicts.iter().find(|verdict| wanted(verdict)).cloned();
-        // A clean end wins over one that reads like a failure.
-        let first = find(|verdict| *verdict == Verdict::SteerYield)
-            .or_else(|| find(|verdict| matches!(verdict, Verdict::Stop { .. })))
-            .or_else(|| verdicts.first().cloned());
-        self.verdicts.extend(verdicts.into_iter().map(|verdict| VerdictRecord { step, verdict }));
-        let cap = self.config.step_cap.max(1);
-        self.phase = match first {
-            Some(Verdict::SteerYield) => Phase::Done(Outcome::SteerYield),
-            Some(Verdict::Stop { .. }) => Phase::Done(Outcome::Finished),
-            Some(Verdict::Budget { kind }) => Phase::Done(Outcome::Budget { kind }),
-            Some(Verdict::LoopGuard { tool }) => Phase::Done(Outcome::LoopGuard { tool }),
-            None if step >= cap => Phase::Done(Outcome::StepCap { cap }),
-            None => Phase::Prepare,
-        };
-    }
-
-    /// The run ends here. The answer of an open step is complete: it becomes history, with a result for each of
-    /// its calls.
-    fn close(&mut self, phase: Phase) -> bool {
-        match phase {
-            Phase::Repair(mut open)
-            | Phase::Decide(mut open)
-            | Phase::Tools(mut open)
-            | Phase::AwaitApproval(mut open) => {
-                open.close(&ToolStatus::Cancelled, INTERRUPTED);
-                self.commit(open);
-                true
-            }
-            _ => false,
-        }
     }
 }
 
@@ -431,6 +317,18 @@ fn known_schema<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32
     }
 }
 
-fn said(partial: AssistantMessage) -> Option<Box<AssistantMessage>> {
-    (!partial.parts.is_empty()).then(|| Box::new(partial))
+/// What keeps these results from being those of these calls.
+fn mismatch(calls: &[ToolCall], results: &[ToolResult]) -> Option<String> {
+    let mut open: HashSet<_> = calls.iter().map(|call| &call.id).collect();
+    for result in results {
+        if !open.remove(&result.tool_call_id) {
+            return Some(format!("call `{}` was not handed over, or is answered twice", result.tool_call_id));
+        }
+    }
+    let missing = calls.iter().find(|call| open.contains(&call.id))?;
+    Some(format!("call `{}` has no result", missing.id))
+}
+
+fn is_empty<T>(list: &[T]) -> bool {
+    list.is_empty()
 }

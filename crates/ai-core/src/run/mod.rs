@@ -4,7 +4,10 @@
 //! of it. There is no closure, no clock and no future in it, so it can be stored after any input and go on in
 //! another process. The driver is [`ToolLoop`](crate::ToolLoop).
 
+mod calls;
 mod config;
+mod guard;
+mod heal;
 mod input;
 mod machine;
 mod next;
@@ -13,13 +16,15 @@ mod phase;
 mod record;
 mod snapshot;
 mod step;
+mod transitions;
 
-pub use config::RunConfig;
+pub use config::{LoopGuard, RunConfig};
 pub use input::{Answer, ApprovalVerdict, Input, Interruption, OutOfOrder, Prepared, ToolFacts, Verdict};
 pub use machine::Run;
-pub use next::Next;
+pub use next::{Invalid, Next};
 pub use outcome::{BudgetKind, Outcome, TerminalRecord};
 pub use record::{
     DeliveryUnknown, FailedStep, PendingApproval, StepRecord, ToolRecord, ToolStatus, VerdictRecord,
 };
 pub use snapshot::RunSnapshot;
+pub(crate) use step::{brief, kind};

@@ -1,7 +1,7 @@
 use ai_provider::ToolCall;
 
 use super::outcome::Outcome;
-use super::record::PendingApproval;
+use super::record::{PendingApproval, ToolRecord};
 
 /// What the driver shall do.
 #[derive(Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub enum Next<'a> {
     /// Look at calls with wrong input; answer with [`Input::Repaired`].
     Repair {
         /// The calls.
-        calls: Vec<&'a ToolCall>,
+        calls: Vec<Invalid<'a>>,
     },
     /// Ask the policies; answer with [`Input::Decided`].
     DecideApproval {
@@ -38,4 +38,14 @@ pub enum Next<'a> {
     },
     /// Nothing.
     Done(&'a Outcome),
+}
+
+/// A call that cannot be run as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Invalid<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What becomes of it if it is not repaired: its status says what is wrong, its result what the model reads.
+    pub record: &'a ToolRecord,
 }

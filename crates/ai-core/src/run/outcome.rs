@@ -111,6 +111,17 @@ pub enum BudgetKind {
     Time,
 }
 
+impl BudgetKind {
+    /// The name used in stored data, for example `tokens`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Time => "time",
+        }
+    }
+}
+
 /// A trusted tool's verdict that going on makes no sense, as plain data. Reading one from storage or from a
 /// tool's output never ends a run: only a live [`TerminalFailure`](crate::TerminalFailure) does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

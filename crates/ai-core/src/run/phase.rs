@@ -3,9 +3,10 @@ use std::collections::HashSet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::calls::CallState;
 use super::input::ToolFacts;
 use super::outcome::Outcome;
-use super::step::{CallState, OpenStep};
+use super::step::OpenStep;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "at", content = "with", rename_all = "kebab-case")]

@@ -43,6 +43,9 @@ pub struct ToolRecord {
     pub status: ToolStatus,
     /// From the start of the tool to its last result.
     pub duration: Duration,
+    /// What the tool itself took of models, counted in the run's usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<Usage>>,
     /// Set if the tool ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalRecord>,
@@ -51,7 +54,7 @@ pub struct ToolRecord {
 impl ToolRecord {
     /// A record of a call that was not run.
     pub fn not_run(result: ToolResult, status: ToolStatus) -> Self {
-        Self { result, status, duration: Duration::ZERO, terminal: None }
+        Self { result, status, duration: Duration::ZERO, usage: None, terminal: None }
     }
 }
 
@@ -70,6 +73,11 @@ pub enum ToolStatus {
     InvalidInput,
     /// It was denied.
     Denied,
+    /// Its result was larger than the loop takes.
+    TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
     /// It panicked. The panic went no further.
     Panicked,
     /// It took too long, and running it again does no harm.
@@ -80,6 +88,25 @@ pub enum ToolStatus {
     Skipped,
     /// It took too long or was cut off, and may have taken effect all the same. It is never run again.
     DeliveryUnknown(DeliveryUnknown),
+}
+
+impl ToolStatus {
+    /// The name used in stored data, for example `timed-out`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+            Self::InvalidInput => "invalid-input",
+            Self::Denied => "denied",
+            Self::TooLarge { .. } => "too-large",
+            Self::Panicked => "panicked",
+            Self::TimedOut => "timed-out",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+            Self::DeliveryUnknown(_) => "delivery-unknown",
+        }
+    }
 }
 
 /// A side effect that may or may not have happened.

@@ -1,10 +1,13 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use ai_provider::{ErrorRecord, FinishReason, Id, Message, ToolCall, ToolOutput, ToolResult};
+use ai_provider::{AssistantPart, ErrorRecord, FinishReason, Id, Message, ToolCall, ToolOutput, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::calls::{CallState, Calls, OpenCall};
 use super::input::{ApprovalVerdict, ToolFacts};
+use super::next::Invalid;
 use super::record::{PendingApproval, StepRecord, ToolRecord, ToolStatus};
 
 /// A step whose answer is there and whose calls are being dealt with.
@@ -12,65 +15,44 @@ use super::record::{PendingApproval, StepRecord, ToolRecord, ToolStatus};
 #[serde(rename_all = "camelCase")]
 pub(super) struct OpenStep {
     pub(super) record: StepRecord,
-    pub(super) calls: Vec<OpenCall>,
+    pub(super) calls: Calls,
     pub(super) facts: Vec<ToolFacts>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct OpenCall {
-    pub(super) call: ToolCall,
-    pub(super) state: CallState,
-}
-
-/// Where a call stands. The record of a call that cannot be run is made at once, and dropped if the call is
-/// repaired.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "value", rename_all = "kebab-case")]
-pub(super) enum CallState {
-    Invalid(ToolRecord),
-    Undecided,
-    Ready,
-    Asking(Id),
-    HandedOver,
-    Done(ToolRecord),
 }
 
 /// What the model reads of a call that was cut off.
 pub(super) const INTERRUPTED: &str = "Not run to its end: the run was interrupted.";
 
 impl OpenStep {
-    /// A step that was committed with calls unanswered, to be committed again: those count as cut off.
-    pub(super) fn again(mut record: StepRecord) -> Self {
-        let mut results = std::mem::take(&mut record.tools);
+    pub(super) fn new(record: StepRecord, facts: Vec<ToolFacts>, invalid: Vec<(Id, String)>) -> Self {
+        let known = Known::of(&facts);
+        let invalid: HashMap<Id, String> = invalid.into_iter().collect();
         let client = record.message.tool_calls().filter(|call| !call.provider_executed);
-        let calls = client.cloned().map(|call| {
-            let result = results.iter().position(|tool| tool.result.tool_call_id == call.id);
-            let record = match result {
-                Some(at) => results.remove(at),
-                None => failed(&call, ToolStatus::Cancelled, INTERRUPTED.to_owned()),
-            };
-            OpenCall { call, state: CallState::Done(record) }
+        let calls = client.map(|call| OpenCall {
+            state: known.check(call, invalid.get(&call.id).map(String::as_str)),
+            call: call.clone(),
+            repaired: false,
+        });
+        Self { calls: calls.collect(), record, facts }
+    }
+
+    /// A step that was committed with calls unanswered, to be committed again with these answers. Calls that have
+    /// none count as cut off.
+    pub(super) fn again(mut record: StepRecord, answers: Vec<ToolResult>) -> Self {
+        let answers = answers.into_iter().map(|result| {
+            let status = if result.output.is_error() { ToolStatus::Failed } else { ToolStatus::Ok };
+            ToolRecord::not_run(result, status)
+        });
+        let records = std::mem::take(&mut record.tools).into_iter().chain(answers);
+        let mut records: HashMap<_, _> =
+            records.map(|record| (record.result.tool_call_id.clone(), record)).collect();
+        let client = record.message.tool_calls().filter(|call| !call.provider_executed);
+        let calls = client.map(|call| {
+            let record = records.remove(&call.id);
+            let record =
+                record.unwrap_or_else(|| failed(call, ToolStatus::Cancelled, INTERRUPTED.to_owned()));
+            OpenCall { call: call.clone(), state: CallState::Done(record), repaired: false }
         });
         Self { calls: calls.collect(), record, facts: Vec::new() }
-    }
-
-    pub(super) fn new(record: StepRecord, facts: Vec<ToolFacts>) -> Self {
-        let calls: Vec<_> =
-            record.message.tool_calls().filter(|call| !call.provider_executed).cloned().collect();
-        let calls = calls.into_iter().map(|call| OpenCall { state: check(&call, &facts), call }).collect();
-        Self { record, calls, facts }
-    }
-
-    pub(super) fn with_state(&self, wanted: impl Fn(&CallState) -> bool) -> Vec<&ToolCall> {
-        self.calls.iter().filter(|open| wanted(&open.state)).map(|open| &open.call).collect()
-    }
-
-    pub(super) fn any(&self, wanted: impl Fn(&CallState) -> bool) -> bool {
-        self.calls.iter().any(|open| wanted(&open.state))
-    }
-
-    pub(super) fn find(&mut self, id: &Id) -> Option<&mut OpenCall> {
-        self.calls.iter_mut().find(|open| open.call.id == *id)
     }
 
     pub(super) fn pending(&self) -> Vec<PendingApproval> {
@@ -83,56 +65,105 @@ impl OpenStep {
         pending.collect()
     }
 
-    /// Puts a repaired call in the place of an invalid one, if it is valid itself.
-    pub(super) fn repair(&mut self, id: &Id, repaired: Option<ToolCall>) {
-        let facts = std::mem::take(&mut self.facts);
-        if let Some(open) = self.find(id)
-            && let CallState::Invalid(record) = &open.state
-        {
-            open.state = match repaired.map(|call| (check(&call, &facts), call)) {
-                Some((CallState::Invalid(_), _)) | None => CallState::Done(record.clone()),
-                Some((state, call)) => {
-                    // The result must answer the call the model made.
-                    open.call = ToolCall { id: open.call.id.clone(), ..call };
-                    state
-                }
-            };
+    pub(super) fn invalid(&self) -> Vec<Invalid<'_>> {
+        let invalid = self.calls.iter().filter_map(|open| match &open.state {
+            CallState::Invalid(record) => Some(Invalid { call: &open.call, record }),
+            _ => None,
+        });
+        invalid.collect()
+    }
+
+    /// Puts repaired calls in the places of invalid ones, where they are valid themselves.
+    pub(super) fn repair(&mut self, repaired: Vec<(Id, Option<ToolCall>)>) {
+        let known = Known::of(&self.facts);
+        for (id, call) in repaired {
+            self.calls.change(&id, |open| {
+                let CallState::Invalid(record) = &open.state else { return };
+                open.state = match call.map(|call| (known.check(&call, None), call)) {
+                    Some((CallState::Invalid(_), _)) | None => CallState::Done(record.clone()),
+                    Some((state, call)) => {
+                        // The result must answer the call the model made, with what its provider attached to it.
+                        let original = &open.call;
+                        open.call =
+                            ToolCall { id: original.id.clone(), metadata: original.metadata.clone(), ..call };
+                        open.repaired = true;
+                        state
+                    }
+                };
+            });
         }
-        self.facts = facts;
     }
 
     pub(super) fn decide(&mut self, id: &Id, verdict: ApprovalVerdict) {
-        if let Some(open) = self.find(id)
-            && open.state == CallState::Undecided
-        {
-            open.state = match verdict {
-                ApprovalVerdict::Approved => CallState::Ready,
-                ApprovalVerdict::Denied { reason } => CallState::Done(denied(&open.call, reason)),
-                ApprovalVerdict::AskUser { approval_id } => CallState::Asking(approval_id),
-            };
+        self.calls.change(id, |open| {
+            if open.state == CallState::Undecided {
+                open.state = match verdict {
+                    ApprovalVerdict::Approved => CallState::Ready,
+                    ApprovalVerdict::Denied { reason } => CallState::Done(denied(&open.call, reason)),
+                    ApprovalVerdict::AskUser { approval_id } => CallState::Asking(approval_id),
+                };
+            }
+        });
+    }
+
+    /// A person's answer to a question that stands; says whether one does.
+    pub(super) fn answer(&mut self, id: &Id, approved: bool, reason: Option<String>) -> bool {
+        let asks = self.calls.get(id).is_some_and(|open| matches!(open.state, CallState::Asking(_)));
+        if asks {
+            self.calls.change(id, |open| {
+                open.state = match approved {
+                    true => CallState::Ready,
+                    false => CallState::Done(denied(&open.call, reason)),
+                };
+            });
         }
+        asks
+    }
+
+    /// The record of a call that runs; says whether it does.
+    pub(super) fn finish(&mut self, record: ToolRecord) -> bool {
+        let id = record.result.tool_call_id.clone();
+        let runs = self.calls.get(&id).is_some_and(|open| open.state == CallState::Ready);
+        if runs {
+            self.calls.change(&id, |open| open.state = CallState::Done(record));
+        }
+        runs
+    }
+
+    /// Nobody repairs the calls that are still invalid.
+    pub(super) fn give_up_invalid(&mut self) {
+        self.calls.change_all(|open| match &open.state {
+            CallState::Invalid(record) => Some(CallState::Done(record.clone())),
+            _ => None,
+        });
     }
 
     /// Gives every call without a result one that says why.
     pub(super) fn close(&mut self, status: &ToolStatus, text: &str) {
-        for open in &mut self.calls {
-            if !matches!(open.state, CallState::Done(_)) {
-                open.state = CallState::Done(failed(&open.call, status.clone(), text.to_owned()));
-            }
-        }
+        self.calls.change_all(|open| match &open.state {
+            CallState::Done(_) => None,
+            _ => Some(CallState::Done(failed(&open.call, status.clone(), text.to_owned()))),
+        });
     }
 
     /// The step as part of the history: record, and messages to append. Results stand in the order of the
     /// calls, whatever the order in which they came.
     pub(super) fn commit(mut self) -> (StepRecord, Vec<Arc<Message>>) {
-        self.record.tools = self
-            .calls
-            .into_iter()
-            .filter_map(|open| match open.state {
-                CallState::Done(record) => Some(record),
+        let calls = self.calls.into_list();
+        if calls.iter().any(|open| open.repaired) {
+            let written = self.record.message.parts.iter_mut().filter_map(|part| match part {
+                AssistantPart::ToolCall(call) if !call.provider_executed => Some(call),
                 _ => None,
-            })
-            .collect();
+            });
+            for (written, open) in written.zip(&calls).filter(|(_, open)| open.repaired) {
+                written.clone_from(&open.call);
+            }
+        }
+        let results = calls.into_iter().filter_map(|open| match open.state {
+            CallState::Done(record) => Some(record),
+            _ => None,
+        });
+        self.record.tools = results.collect();
         let mut messages = Vec::with_capacity(2);
         if !self.record.message.parts.is_empty() {
             messages.push(Arc::new(Message::Assistant(self.record.message.clone())));
@@ -144,30 +175,59 @@ impl OpenStep {
     }
 }
 
-fn check(call: &ToolCall, facts: &[ToolFacts]) -> CallState {
-    let Some(tool) = facts.iter().find(|tool| tool.name == call.name) else {
-        let names: Vec<_> = facts.iter().map(|tool| tool.name.as_str()).collect();
-        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let text = format!("There is no tool `{}`. Available tools: {known}.", call.name);
-        return CallState::Invalid(failed(call, ToolStatus::Unknown, text));
-    };
-    let problem = match call.input_json() {
-        Ok(Value::Object(_)) => None,
-        Ok(other) => Some(format!("it must be a JSON object, not {}", kind(&other))),
-        Err(error) => Some(format!("it is not valid JSON ({error})")),
-    };
-    if let Some(problem) = problem {
-        let text = format!("The input of `{}` is invalid: {problem}. Correct it and call again.", call.name);
-        return CallState::Invalid(failed(call, ToolStatus::InvalidInput, text));
+/// The tools of a step by name.
+struct Known<'a>(HashMap<&'a str, &'a ToolFacts>, &'a [ToolFacts]);
+
+/// The most tools an error names: the text is repeated for every wrong call.
+const NAMES: usize = 50;
+
+impl<'a> Known<'a> {
+    fn of(facts: &'a [ToolFacts]) -> Self {
+        Self(facts.iter().map(|tool| (tool.name.as_str(), tool)).collect(), facts)
     }
-    match (tool.executable, tool.approval) {
-        (false, _) => CallState::HandedOver,
-        (true, true) => CallState::Undecided,
-        (true, false) => CallState::Ready,
+
+    fn check(&self, call: &ToolCall, invalid: Option<&str>) -> CallState {
+        let Some(tool) = self.0.get(call.name.as_str()) else {
+            let text = format!("There is no tool `{}`. {}", brief(&call.name, 80), self.names());
+            return CallState::Invalid(failed(call, ToolStatus::Unknown, text));
+        };
+        let problem = match (invalid, call.input_json()) {
+            (_, Err(error)) => Some(format!("it is not valid JSON ({error})")),
+            (None, Ok(Value::Object(_))) => None,
+            (Some(problem), Ok(Value::Object(_))) => Some(brief(problem, 2_000)),
+            (_, Ok(other)) => Some(format!("it must be a JSON object, not {}", kind(&other))),
+        };
+        if let Some(problem) = problem {
+            let text =
+                format!("The input of `{}` is invalid: {problem}. Correct it and call again.", call.name);
+            return CallState::Invalid(failed(call, ToolStatus::InvalidInput, text));
+        }
+        match (tool.executable, tool.approval) {
+            (false, _) => CallState::HandedOver,
+            (true, true) => CallState::Undecided,
+            (true, false) => CallState::Ready,
+        }
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<_> = self.1.iter().take(NAMES).map(|tool| tool.name.as_str()).collect();
+        match self.1.len().saturating_sub(NAMES) {
+            _ if names.is_empty() => "No tool is available.".to_owned(),
+            0 => format!("Available tools: {}.", names.join(", ")),
+            more => format!("Available tools: {} and {more} more.", names.join(", ")),
+        }
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+/// The beginning of a text whose length is not ours.
+pub(crate) fn brief(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -178,11 +238,11 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-pub(super) fn failed(call: &ToolCall, status: ToolStatus, text: String) -> ToolRecord {
+fn failed(call: &ToolCall, status: ToolStatus, text: String) -> ToolRecord {
     ToolRecord::not_run(ToolResult::new(call.id.clone(), &*call.name, ToolOutput::ErrorText(text)), status)
 }
 
-pub(super) fn denied(call: &ToolCall, reason: Option<String>) -> ToolRecord {
+fn denied(call: &ToolCall, reason: Option<String>) -> ToolRecord {
     let output = ToolOutput::ExecutionDenied { reason };
     ToolRecord::not_run(ToolResult::new(call.id.clone(), &*call.name, output), ToolStatus::Denied)
 }

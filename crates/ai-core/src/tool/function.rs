@@ -9,11 +9,11 @@ use std::time::Duration;
 use ai_provider::{FunctionTool, ToolOutput};
 use futures_util::stream;
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{Effect, Tool, ToolContext, ToolError, ToolStream, ToolYield};
+use super::{Concurrency, Effect, InputSchema, Tool, ToolContext, ToolError, ToolStream, ToolYield};
 
 /// A tool from an async function with typed arguments.
 ///
@@ -82,6 +82,39 @@ where
     })
 }
 
+/// A tool known only at run time, from a JSON Schema and an async function over JSON.
+///
+/// `input_schema` describes an object. The function is called only with input that fits it: see [`InputSchema`] for
+/// how far that is checked. Calls of it are marked as dynamic.
+///
+/// ```
+/// use ai_core::{tool_json, ToolError};
+/// use serde_json::{json, Value};
+///
+/// let schema = json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}});
+/// let tool = tool_json("read", "Reads a file.", schema, |input: Value, _ctx| async move {
+///     Ok::<_, ToolError>(format!("the text of {}", input["path"]))
+/// });
+/// # let _ = tool;
+/// ```
+pub fn tool_json<R, F, Fut>(
+    name: impl Into<String>,
+    description: impl Into<String>,
+    input_schema: Value,
+    run: F,
+) -> FnTool<Value>
+where
+    R: Serialize + Send + 'static,
+    F: Fn(Value, ToolContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+{
+    let mut tool = tool_fn(name, description, run);
+    tool.schema = Some(InputSchema::new(input_schema.clone()));
+    tool.definition.input_schema = input_schema;
+    tool.dynamic = true;
+    tool
+}
+
 fn output<R: Serialize + 'static>(result: R) -> Result<ToolOutput, ToolError> {
     if let Some(output) = (&result as &dyn Any).downcast_ref::<ToolOutput>() {
         return Ok(output.clone());
@@ -98,6 +131,10 @@ pub struct FnTool<A> {
     effect: Effect,
     timeout: Option<Duration>,
     approval: bool,
+    concurrency: Concurrency,
+    dynamic: bool,
+    /// What its input is held against; if absent, its type.
+    schema: Option<InputSchema>,
     run: Arc<Runner<A>>,
     args: PhantomData<fn(A)>,
 }
@@ -117,6 +154,9 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FnTool<A> {
             effect: Effect::SideEffect,
             timeout: None,
             approval: false,
+            concurrency: Concurrency::Any,
+            dynamic: false,
+            schema: None,
             run: Arc::new(run),
             args: PhantomData,
         }
@@ -143,10 +183,20 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FnTool<A> {
         self
     }
 
+    /// Sets which calls may run beside its own.
+    #[must_use]
+    pub fn with_concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+
     /// Changes what the model sees: examples, strictness, provider options.
     #[must_use]
     pub fn with_definition(mut self, change: impl FnOnce(&mut FunctionTool)) -> Self {
         change(&mut self.definition);
+        if self.schema.is_some() {
+            self.schema = Some(InputSchema::new(self.definition.input_schema.clone()));
+        }
         self
     }
 }
@@ -169,30 +219,51 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Tool for FnTool<A> {
         self.approval
     }
 
+    fn concurrency(&self) -> Concurrency {
+        self.concurrency
+    }
+
+    fn is_dynamic(&self) -> bool {
+        self.dynamic
+    }
+
+    fn check(&self, input: &Value) -> Result<(), String> {
+        match &self.schema {
+            Some(schema) => schema.check(input),
+            None => typed::<A, _>(input).map(drop),
+        }
+    }
+
     async fn approve(&self, _input: &Value, ctx: &ToolContext) -> crate::run::ApprovalVerdict {
-        crate::run::ApprovalVerdict::AskUser { approval_id: format!("approval_{}", ctx.call_id).into() }
+        crate::run::ApprovalVerdict::ask(&ctx.call_id)
     }
 
     fn execute(&self, input: Value, ctx: ToolContext) -> ToolStream {
         let run = Arc::clone(&self.run);
         let name = self.definition.name.clone();
         Box::pin(stream::once(async move {
-            let result = match serde_path_to_error::deserialize::<_, A>(input) {
+            let result = match typed::<A, _>(input) {
                 Ok(args) => run(args, ctx).await,
-                Err(error) => Err(ToolError::invalid_input(describe(&name, &error))),
+                Err(problem) => {
+                    Err(ToolError::invalid_input(format!("The input of `{name}` is invalid: {problem}.")))
+                }
             };
             ToolYield::Final(result)
         }))
     }
 }
 
-fn describe(tool: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> String {
-    let path = error.path().to_string();
-    let inner = error.inner();
-    match path.as_str() {
-        "" | "." => format!("The input of `{tool}` is invalid: {inner}."),
-        path => format!("The input of `{tool}` is invalid at `{path}`: {inner}."),
-    }
+fn typed<'de, A: DeserializeOwned, D>(input: D) -> Result<A, String>
+where
+    D: Deserializer<'de, Error = serde_json::Error>,
+{
+    serde_path_to_error::deserialize::<_, A>(input).map_err(|error| {
+        let path = error.path().to_string();
+        match path.as_str() {
+            "" | "." => error.inner().to_string(),
+            path => format!("at `{path}`: {}", error.inner()),
+        }
+    })
 }
 
 impl<A> fmt::Debug for FnTool<A> {

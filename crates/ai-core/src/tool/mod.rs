@@ -1,8 +1,11 @@
 //! Tools: what the model may call, and what runs when it does.
 
+mod client;
 mod context;
 mod error;
 mod function;
+mod repair;
+mod schema;
 mod set;
 mod terminal;
 
@@ -15,9 +18,14 @@ use async_trait::async_trait;
 use futures_core::Stream;
 use serde_json::Value;
 
+pub use client::{ClientTool, client_tool};
 pub use context::ToolContext;
 pub use error::ToolError;
-pub use function::{FnTool, tool_fn, tool_fn_blocking};
+pub use function::{FnTool, tool_fn, tool_fn_blocking, tool_json};
+pub use repair::InvalidCall;
+pub(crate) use repair::Repair;
+pub use schema::InputSchema;
+pub(crate) use set::Entry;
 pub use set::ToolSet;
 pub use terminal::{TerminalFailure, TerminalPermit};
 
@@ -49,6 +57,19 @@ pub enum Effect {
     SideEffect,
 }
 
+/// Which calls of a step may run beside one another. Calls that wait start in the order in which they were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Concurrency {
+    /// As many as the loop allows.
+    #[default]
+    Any,
+    /// At most so many calls of this tool at once, at least 1; other tools run beside them.
+    Limit(usize),
+    /// A call of this tool runs alone: after all calls before it, and before all calls behind it.
+    Alone,
+}
+
 /// A tool. [`tool_fn`] is the normal way to make one.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
@@ -63,6 +84,17 @@ pub trait Tool: Send + Sync + 'static {
     /// How long it may run; the loop's own limit if absent.
     fn timeout(&self) -> Option<Duration> {
         None
+    }
+
+    /// Which calls may run beside its own.
+    fn concurrency(&self) -> Concurrency {
+        Concurrency::Any
+    }
+
+    /// Whether the program came to know it only at run time, so that no code knows the form of its input. Its
+    /// calls are marked so.
+    fn is_dynamic(&self) -> bool {
+        false
     }
 
     /// Whether it runs on this side. If not, its calls end the run and are handed over to the caller.
@@ -80,7 +112,19 @@ pub trait Tool: Send + Sync + 'static {
         ApprovalVerdict::Approved
     }
 
-    /// Runs it. `input` is a JSON object; what is in it is the tool's to check.
+    /// Whether this JSON object is an input of the tool. What is not is never run: it may be repaired, else the
+    /// model reads what is wrong.
+    ///
+    /// By default it is held against the schema of the definition, as by [`InputSchema`] but without the rest of
+    /// JSON Schema.
+    ///
+    /// # Errors
+    /// What is wrong and where, in words that end the sentence "The input is invalid: …".
+    fn check(&self, input: &Value) -> Result<(), String> {
+        schema::check_types(input, &self.definition().input_schema)
+    }
+
+    /// Runs it, with an input that passed [`check`](Self::check).
     fn execute(&self, input: Value, ctx: ToolContext) -> ToolStream;
 }
 

@@ -1,13 +1,15 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_provider::{FunctionTool, ToolDefinition};
+use ai_provider::{FunctionTool, ProviderTool, ToolDefinition};
 
-use super::{Effect, Tool};
+use super::client::ProviderRun;
+use super::{Concurrency, Effect, Tool};
 use crate::error::Error;
 use crate::run::ToolFacts;
 
-/// The tools of an agent, in the order in which the model sees them.
+/// The tools of an agent, in the order in which the model sees them. Cheap to clone.
 ///
 /// ```
 /// use ai_core::{tool_fn, ToolSet};
@@ -18,8 +20,12 @@ use crate::run::ToolFacts;
 /// # Ok::<(), ai_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ToolSet {
+pub struct ToolSet(Arc<Inner>);
+
+#[derive(Clone, Debug, Default)]
+struct Inner {
     entries: Vec<Entry>,
+    at: HashMap<String, usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,9 +34,11 @@ pub(crate) struct Entry {
     pub(crate) trusted: bool,
     /// What the tool says of itself, asked once: a step must not fail for it.
     pub(crate) facts: ToolFacts,
-    pub(crate) definition: FunctionTool,
+    pub(crate) definition: ToolDefinition,
     pub(crate) effect: Effect,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) concurrency: Concurrency,
+    pub(crate) dynamic: bool,
 }
 
 impl ToolSet {
@@ -53,7 +61,8 @@ impl ToolSet {
     /// # Errors
     /// As [`with`](Self::with).
     pub fn with_shared(self, tool: Arc<dyn Tool>) -> Result<Self, Error> {
-        self.add(tool, false)
+        let definition = ToolDefinition::Function(tool.definition());
+        self.add(tool, definition, |_| {})
     }
 
     /// Adds a tool that may end the run: see [`ToolContext::terminal_permit`](super::ToolContext).
@@ -61,12 +70,45 @@ impl ToolSet {
     /// # Errors
     /// As [`with`](Self::with).
     pub fn trusted(self, tool: impl Tool) -> Result<Self, Error> {
-        self.add(Arc::new(tool), true)
+        let definition = ToolDefinition::Function(tool.definition());
+        self.add(Arc::new(tool), definition, |entry| entry.trusted = true)
     }
 
-    fn add(mut self, tool: Arc<dyn Tool>, trusted: bool) -> Result<Self, Error> {
-        let definition = tool.definition();
-        let name = definition.name.clone();
+    /// Adds a tool the provider knows by its own id and runs itself. If it leaves calls of it to this side, they
+    /// are handed over to the caller.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn with_provider(self, tool: ProviderTool) -> Result<Self, Error> {
+        self.add(Arc::new(provider_run(&tool)), ToolDefinition::Provider(tool), |_| {})
+    }
+
+    /// Adds a tool the provider runs, whose result may come in a later step than that of its call: while one is
+    /// missing the run goes on.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn with_deferred_provider(self, tool: ProviderTool) -> Result<Self, Error> {
+        let run = Arc::new(provider_run(&tool));
+        self.add(run, ToolDefinition::Provider(tool), |entry| entry.facts.deferred = true)
+    }
+
+    /// Adds a tool the provider knows by its own id and this side runs (a shell, a computer). The model sees
+    /// `definition` instead of the tool's own.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn with_provider_defined(self, definition: ProviderTool, tool: impl Tool) -> Result<Self, Error> {
+        self.add(Arc::new(tool), ToolDefinition::Provider(definition), |_| {})
+    }
+
+    fn add(
+        mut self,
+        tool: Arc<dyn Tool>,
+        definition: ToolDefinition,
+        change: impl FnOnce(&mut Entry),
+    ) -> Result<Self, Error> {
+        let name = definition.name().to_owned();
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
             return Err(Error::tool_name(name));
@@ -74,35 +116,60 @@ impl ToolSet {
         if self.get(&name).is_some() {
             return Err(Error::duplicate_tool(name));
         }
-        let facts = ToolFacts { name, executable: tool.is_executable(), approval: tool.needs_approval() };
-        let (effect, timeout) = (tool.effect(), tool.timeout());
-        self.entries.push(Entry { tool, trusted, facts, definition, effect, timeout });
+        let facts = ToolFacts {
+            name: name.clone(),
+            executable: tool.is_executable(),
+            approval: tool.needs_approval(),
+            deferred: false,
+        };
+        let mut entry = Entry {
+            trusted: false,
+            facts,
+            definition,
+            effect: tool.effect(),
+            timeout: tool.timeout(),
+            concurrency: tool.concurrency(),
+            dynamic: tool.is_dynamic(),
+            tool,
+        };
+        change(&mut entry);
+        let inner = Arc::make_mut(&mut self.0);
+        inner.at.insert(name, inner.entries.len());
+        inner.entries.push(entry);
         Ok(self)
     }
 
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.facts.name.as_str())
+        self.0.entries.iter().map(|entry| entry.facts.name.as_str())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.entries.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.0.entries.is_empty()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.facts.name == name)
+        self.0.entries.get(*self.0.at.get(name)?)
     }
 
     /// What the model sees.
     pub(crate) fn definitions(&self) -> Arc<[ToolDefinition]> {
-        self.entries.iter().map(|entry| ToolDefinition::Function(entry.definition.clone())).collect()
+        self.0.entries.iter().map(|entry| entry.definition.clone()).collect()
     }
 
     /// What the run needs to know, of the tools with these names.
     pub(crate) fn facts(&self, active: impl Fn(&str) -> bool) -> Vec<ToolFacts> {
-        let facts =
-            self.entries.iter().map(|entry| &entry.facts).filter(|facts| active(&facts.name)).cloned();
-        facts.collect()
+        let facts = self.0.entries.iter().map(|entry| &entry.facts);
+        facts.filter(|facts| active(&facts.name)).cloned().collect()
     }
+}
+
+fn provider_run(tool: &ProviderTool) -> ProviderRun {
+    ProviderRun(FunctionTool::new(&*tool.name, "", serde_json::Value::Object(serde_json::Map::new())))
 }

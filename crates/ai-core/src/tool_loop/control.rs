@@ -8,8 +8,8 @@ use ai_provider::{
 use async_trait::async_trait;
 
 use super::event::RunEnd;
-use crate::run::{Run, StepRecord, Verdict};
-use crate::tool::ToolStream;
+use crate::run::{Run, RunSnapshot, StepRecord, Verdict};
+use crate::tool::{ToolSet, ToolStream};
 
 /// The loop's one seam: what a layer above takes part in. One value serves one run.
 ///
@@ -89,6 +89,11 @@ impl<'a> StepView<'a> {
     pub fn usage(&self) -> &'a Usage {
         self.run.usage()
     }
+
+    /// The run as it stands.
+    pub fn snapshot(&self) -> RunSnapshot {
+        self.run.snapshot()
+    }
 }
 
 /// What a step shall have otherwise. Holds for this step, but for [`history`](Self::history).
@@ -105,7 +110,9 @@ pub struct StepOverrides {
     pub history: Option<Vec<Arc<Message>>>,
     /// Another tool choice.
     pub tool_choice: Option<ToolChoice>,
-    /// Only the tools with these names: the others are neither shown nor run.
+    /// Other tools. A run that is resumed in the middle of such a step has those of its loop.
+    pub tools: Option<ToolSet>,
+    /// Only the tools with these names, of those active in the run: the others are neither shown nor run.
     pub active_tools: Option<Vec<String>>,
     /// Other settings, instead of those of the loop.
     pub settings: Option<Settings>,

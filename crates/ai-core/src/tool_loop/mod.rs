@@ -1,5 +1,6 @@
 //! The one driver of a [`Run`](crate::run::Run).
 
+mod agent_tool;
 mod attempts;
 mod co;
 mod control;
@@ -10,9 +11,13 @@ mod ids;
 mod interrupt;
 mod live;
 mod options;
+mod output;
+mod stop;
+mod tool_run;
 mod tools;
 
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,17 +25,20 @@ use std::time::Duration;
 
 use ai_provider::{
     JsonObject, LanguageModel, Message, ProviderOptions, Request, ResponseFormat, Settings, SystemMessage,
-    ToolChoice,
+    ToolCall, ToolChoice,
 };
 use futures_core::Stream;
 
+pub use agent_tool::{AgentTool, agent_tool};
 pub use control::{LoopControl, NoControl, OnError, StepFailure, StepOverrides, StepView};
 pub use event::{LoopEvent, RunEnd, StepReset, StepStart, ToolEvent};
 pub use handle::{DecideError, Decision, RunHandle};
 pub use options::{Approvals, RunOptions};
+pub use stop::StopWhen;
 
-use crate::run::{Run, RunConfig};
-use crate::tool::ToolSet;
+use crate::run::{LoopGuard, Run, RunConfig};
+use crate::spans::Traced;
+use crate::tool::{InvalidCall, Repair, ToolSet};
 use co::CoStream;
 use driver::Driver;
 use tools::ToolPolicy;
@@ -69,6 +77,10 @@ struct Config {
     run: RunConfig,
     approvals: Approvals,
     policy: ToolPolicy,
+    repair: Option<Repair>,
+    stop: Vec<StopWhen>,
+    name: Option<String>,
+    traced: Traced,
 }
 
 impl ToolLoop {
@@ -82,6 +94,10 @@ impl ToolLoop {
             run: RunConfig::default(),
             approvals: Approvals::EndRun,
             policy: ToolPolicy { timeout: None, concurrency: 32, output_bytes: 16 << 20 },
+            repair: None,
+            stop: Vec::new(),
+            name: None,
+            traced: Traced::default(),
         }))
     }
 
@@ -146,6 +162,62 @@ impl ToolLoop {
     #[must_use]
     pub fn with_step_cap(self, steps: u32) -> Self {
         self.change(|config| config.run.step_cap = steps)
+    }
+
+    /// Makes the step cap soft: behind the last step the model gets one more, in which it may call no tool and is
+    /// told so. With an answer in it the run is finished; [`Verdict::ClosingStep`](crate::run::Verdict) says that
+    /// it came to that.
+    #[must_use]
+    pub fn with_closing_step(self) -> Self {
+        self.change(|config| config.run.closing_step = true)
+    }
+
+    /// Sets what is done about a model that makes the same call again and again. Default: nothing.
+    #[must_use]
+    pub fn with_loop_guard(self, guard: LoopGuard) -> Self {
+        self.change(|config| config.run.loop_guard = guard)
+    }
+
+    /// Adds a condition under which a run ends.
+    #[must_use]
+    pub fn with_stop(self, condition: StopWhen) -> Self {
+        self.change(|config| config.stop.push(condition))
+    }
+
+    /// Sets what makes a call that can be run of one that cannot: of a tool there is none of, or with an input the
+    /// tool does not take. What it gives takes the place of the call, in the history too, if it can be run; else
+    /// the model reads the error.
+    ///
+    /// ```
+    /// use ai_core::{InvalidCall, ToolLoop};
+    /// # fn f(agent: ToolLoop) -> ToolLoop {
+    /// agent.with_repair_tool_call(|invalid: InvalidCall| async move {
+    ///     let mut call = invalid.call;
+    ///     call.name = call.name.to_lowercase();
+    ///     Some(call)
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_repair_tool_call<F, Fut>(self, repair: F) -> Self
+    where
+        F: Fn(InvalidCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<ToolCall>> + Send + 'static,
+    {
+        self.change(|config| config.repair = Some(Repair::new(repair)))
+    }
+
+    /// Sets the name of the agent in traces.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<String>) -> Self {
+        self.change(|config| config.name = Some(name.into()))
+    }
+
+    /// Puts what users, models and tools say into the traces, the first 64 Ki characters of each field. Off by
+    /// default: it may be personal.
+    #[must_use]
+    pub fn with_traced_content(self) -> Self {
+        self.change(|config| config.traced.content = true)
     }
 
     /// Sets how often a failed step may be tried again in a run. Default 1; it takes a

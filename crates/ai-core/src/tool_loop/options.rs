@@ -17,6 +17,8 @@ pub struct RunOptions {
     pub delivery: Delivery,
     /// Where layers keep what lasts for one run.
     pub scope: RunScope,
+    /// Only the tools with these names: the others are neither shown nor run. All if absent.
+    pub active_tools: Option<Vec<String>>,
     /// Who takes part in the run.
     pub control: Arc<dyn LoopControl>,
 }
@@ -28,6 +30,7 @@ impl Default for RunOptions {
             deadline: None,
             delivery: Delivery::Stream,
             scope: RunScope::new(),
+            active_tools: None,
             control: Arc::new(NoControl),
         }
     }
@@ -52,6 +55,13 @@ impl RunOptions {
     #[must_use]
     pub fn with_delivery(mut self, delivery: Delivery) -> Self {
         self.delivery = delivery;
+        self
+    }
+
+    /// Sets the tools of this run, out of those of the loop.
+    #[must_use]
+    pub fn with_active_tools<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.active_tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 

@@ -78,7 +78,7 @@ impl LoopControl for Settled {
 }
 
 pub fn fact(name: &str) -> ToolFacts {
-    ToolFacts { name: name.to_owned(), executable: true, approval: false }
+    ToolFacts { name: name.to_owned(), executable: true, approval: false, deferred: false }
 }
 
 pub fn prepared(tools: Vec<ToolFacts>) -> Input {
@@ -97,10 +97,7 @@ pub fn answer(parts: &[StreamPart]) -> Input {
     for part in parts {
         assembler.push(part).unwrap();
     }
-    Input::Answered(Box::new(Answer {
-        target: TargetId::new("scripted", "model", "memory"),
-        assembled: assembler.finish(),
-    }))
+    Input::Answered(Box::new(Answer::new(TargetId::new("scripted", "model", "memory"), assembler.finish())))
 }
 
 /// What makes a history one that providers accept: each call of this side is answered once, right after its

@@ -206,7 +206,7 @@ async fn a_result_past_its_limit_becomes_an_error() {
     let agent = loop_of(&model, ToolSet::new().with(echo()).unwrap()).with_tool_output_limit(5);
     let (_, end) = run(&agent, RunOptions::default()).await;
     assert_eq!(end.steps[0].tools[0].status, ToolStatus::Ok);
-    assert_eq!(end.steps[0].tools[1].status, ToolStatus::Failed);
+    assert_eq!(end.steps[0].tools[1].status, ToolStatus::TooLarge { limit: 5 });
     assert!(results(&end)[1].1.contains("more than 5 bytes"));
 }
 

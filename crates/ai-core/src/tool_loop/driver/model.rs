@@ -1,0 +1,161 @@
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ai_provider::{Assembled, CallContext, ErrorClass, Id, ModelError, ModelStream, StreamPart, ToolCall};
+use serde_json::Value;
+use tracing::Span;
+
+use super::super::attempts::Attempts;
+use super::super::co::Co;
+use super::super::control::{OnError, StepFailure};
+use super::super::event::{LoopEvent, StepReset, StepStart};
+use super::super::interrupt::Interrupt;
+use super::{Driver, Said, guarded};
+use crate::run::{Answer, Input, Interruption};
+use crate::tool::ToolError;
+
+/// The model's part of a step.
+impl Driver {
+    pub(super) async fn call_model(&mut self, co: &Co<LoopEvent>) -> Result<(), Interruption> {
+        let target = self.step.model.target().clone();
+        co.give(LoopEvent::StepStart(StepStart::new(self.live.run().step(), target.clone()))).await;
+        let ctx = CallContext::new()
+            .with_cancel(self.options.cancel.clone())
+            .with_deadline(self.interrupt.deadline())
+            .with_request_id(self.step.request_id.as_str())
+            .with_scope(self.options.scope.clone())
+            .with_events(Arc::clone(&self.attempts) as _);
+        let request = self.request();
+        let span = self.config.traced.chat(&target, &request);
+        let mut stream = span.in_scope(|| self.step.model.stream(request, ctx));
+        self.live.begin_answer();
+        self.ids.begin();
+        let mut finished = false;
+        loop {
+            match self.hear(&mut stream, &span, co).await? {
+                Said::Part(mut part) => {
+                    self.ids.unify(&mut part);
+                    self.mark(&mut part);
+                    if let Err(error) = self.live.hear(&part) {
+                        return self.model_failed(co, &span, error).await;
+                    }
+                    finished |= matches!(part, StreamPart::Finish(_));
+                    co.give(LoopEvent::Part(part)).await;
+                }
+                Said::Failed(error) => return self.model_failed(co, &span, error).await,
+                Said::Over if finished => break,
+                Said::Over => {
+                    let text = "the stream ended before the answer was complete";
+                    return self.model_failed(co, &span, ModelError::new(ErrorClass::Incomplete, text)).await;
+                }
+            }
+        }
+        let assembled = self.live.end_answer();
+        self.config.traced.chat_ended(&span, &assembled);
+        let mut answer = Answer::new(target, assembled);
+        answer.invalid = self.invalid(&answer.assembled);
+        self.live.feed(Input::Answered(Box::new(answer)));
+        Ok(())
+    }
+
+    /// Calls of tools that are known only at run time say so.
+    fn mark(&self, part: &mut StreamPart) {
+        let (name, dynamic) = match part {
+            StreamPart::ToolCall(call) => (&call.name, &mut call.dynamic),
+            StreamPart::ToolInputStart { tool_name, dynamic, .. } => (&*tool_name, dynamic),
+            _ => return,
+        };
+        *dynamic |= self.step.tool(name).is_some_and(|tool| tool.dynamic);
+    }
+
+    /// The calls whose input their tools do not take.
+    fn invalid(&self, answer: &Assembled) -> Vec<(Id, String)> {
+        let client = answer.message.tool_calls().filter(|call| !call.provider_executed);
+        client.filter_map(|call| Some((call.id.clone(), self.problem(call)?))).collect()
+    }
+
+    /// What the tool of this call says against its input; nothing of what the run itself checks.
+    pub(super) fn problem(&self, call: &ToolCall) -> Option<String> {
+        let tool = self.step.tool(&call.name)?;
+        let input = call.input_json().ok().filter(Value::is_object)?;
+        match std::panic::catch_unwind(AssertUnwindSafe(|| tool.tool.check(&input))) {
+            Ok(checked) => checked.err(),
+            Err(panic) => Some(format!("{} could not look at it", ToolError::panicked(&*panic))),
+        }
+    }
+
+    /// The next item of the model, after the attempt events that came before it.
+    async fn hear(
+        &mut self,
+        stream: &mut ModelStream,
+        span: &Span,
+        co: &Co<LoopEvent>,
+    ) -> Result<Said, Interruption> {
+        loop {
+            while let Some(attempt) = self.attempts.pop() {
+                co.give(LoopEvent::Attempt(Box::new(attempt))).await;
+            }
+            if let Some(said) = self.held.take() {
+                return Ok(said);
+            }
+            let (interrupt, attempts) = (&mut self.interrupt, &self.attempts);
+            let said = poll_fn(|cx| poll_model(interrupt, attempts, stream, span, cx)).await?;
+            match said {
+                Some(said) if self.attempts.is_empty() => return Ok(said),
+                said => self.held = said,
+            }
+        }
+    }
+
+    async fn model_failed(
+        &mut self,
+        co: &Co<LoopEvent>,
+        span: &Span,
+        error: ModelError,
+    ) -> Result<(), Interruption> {
+        self.config.traced.chat_failed(span, &error);
+        if error.is_cancelled() && self.interrupt.is_cancelled() {
+            return Err(Interruption::Cancelled);
+        }
+        if error.is_timeout() && self.interrupt.is_time_up() {
+            return Err(Interruption::TimeUp);
+        }
+        let partial = self.live.partial();
+        let step = self.live.run().step();
+        let may_retry = self.live.run().may_retry();
+        let failure = StepFailure { step, error: &error, partial: &partial, may_retry };
+        let decided = self.interrupt.race(guarded(self.options.control.on_step_error(&failure))).await?;
+        let retry = may_retry && decided == OnError::Retry;
+        self.live.abandon_answer();
+        self.live.feed(Input::ModelFailed { error: error.record(), partial, retry });
+        if retry {
+            co.give(LoopEvent::StepReset(StepReset::new(step, error.record()))).await;
+        } else {
+            self.live.failed(error);
+        }
+        Ok(())
+    }
+}
+
+/// One poll of the model: the interruption first, so that a cancel before a poll wins over an item that is
+/// ready. `None` where only attempt events came.
+fn poll_model(
+    interrupt: &mut Interrupt,
+    attempts: &Attempts,
+    stream: &mut ModelStream,
+    span: &Span,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Option<Said>, Interruption>> {
+    if let Poll::Ready(by) = interrupt.check(cx) {
+        return Poll::Ready(Err(by));
+    }
+    match span.in_scope(|| stream.as_mut().poll_next(cx)) {
+        Poll::Ready(Some(Ok(part))) => Poll::Ready(Ok(Some(Said::Part(part)))),
+        Poll::Ready(Some(Err(error))) => Poll::Ready(Ok(Some(Said::Failed(error)))),
+        Poll::Ready(None) => Poll::Ready(Ok(Some(Said::Over))),
+        Poll::Pending if attempts.is_empty() => interrupt.poll(cx).map(Err),
+        Poll::Pending => Poll::Ready(Ok(None)),
+    }
+}
