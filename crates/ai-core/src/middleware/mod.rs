@@ -4,6 +4,15 @@
 //! |---|---|
 //! | put middleware around a model | [`wrap`] |
 //! | write one | [`Middleware`], [`PartTransform`] |
+//! | have reasoning that a model writes between tags | [`ExtractReasoning`] |
+//! | use tools with a model that has none | [`PromptTools`] |
+//! | have JSON of a schema from a model that takes none | [`PromptJson`] |
+//! | set what requests leave open | [`DefaultSettings`] |
+//! | have JSON without fences around it | [`ExtractJson`] |
+//! | show text evenly | [`Smooth`] |
+//! | stream from what answers in one body only | [`SimulateStreaming`] |
+//! | show examples of tool input to every model | [`DescribeExamples`] |
+//! | see the calls in the log | [`Logging`] |
 //!
 //! The first of a list is the outermost: it sees the request first and the answer last.
 //!
@@ -13,8 +22,18 @@
 //! answer  ◀─ first ◀─ second ◀────┘
 //! ```
 
+mod default_settings;
+mod extract_json;
+mod extract_reasoning;
 mod guard;
+mod input_examples;
+mod logging;
 mod model;
+mod prompt_json;
+mod prompt_tools;
+mod simulate_streaming;
+mod smooth;
+mod text;
 mod transform;
 
 use std::fmt;
@@ -23,7 +42,16 @@ use std::sync::Arc;
 use ai_provider::{CallContext, Capabilities, LanguageModel, ModelError, ModelStream, Request, TargetId};
 use async_trait::async_trait;
 
+pub use default_settings::DefaultSettings;
+pub use extract_json::ExtractJson;
+pub use extract_reasoning::ExtractReasoning;
+pub use input_examples::DescribeExamples;
+pub use logging::Logging;
 pub use model::wrap;
+pub use prompt_json::PromptJson;
+pub use prompt_tools::{PromptCall, PromptTools, TagFormat, ToolFormat};
+pub use simulate_streaming::SimulateStreaming;
+pub use smooth::Smooth;
 pub use transform::{PartTransform, Parts, transform_parts};
 
 /// Takes part in every call of one model.

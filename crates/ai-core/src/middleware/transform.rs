@@ -13,8 +13,8 @@ pub trait PartTransform: Send + 'static {
     /// An error ends the stream, after the parts given so far.
     fn part(&mut self, part: StreamPart, out: &mut Parts) -> Result<(), ModelError>;
 
-    /// The stream broke off with an error, or without a finish: gives what is held back. The error follows.
-    fn broken(&mut self, _out: &mut Parts) {}
+    /// The stream broke off, with an error or just without a finish: gives what is held back. The error follows.
+    fn failed(&mut self, _error: Option<&ModelError>, _out: &mut Parts) {}
 }
 
 /// The parts a [`PartTransform`] gives, in order.
@@ -85,10 +85,10 @@ impl<T: PartTransform> Stream for Transformed<T> {
                 }
                 Poll::Ready(end) => {
                     this.stream = None;
-                    if !this.finished {
-                        this.transform.broken(&mut this.out);
-                    }
                     this.error = end.and_then(Result::err);
+                    if !this.finished {
+                        this.transform.failed(this.error.as_ref(), &mut this.out);
+                    }
                 }
                 Poll::Pending => return Poll::Pending,
             }

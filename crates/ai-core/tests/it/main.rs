@@ -14,6 +14,7 @@
 mod approval;
 mod endings;
 mod machine;
+mod middleware;
 mod properties;
 mod registry;
 mod seam;
