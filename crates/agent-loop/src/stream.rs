@@ -99,8 +99,9 @@ impl fmt::Debug for AgentStream {
 
 /// The chunks of a run.
 ///
-/// Attempts to call a model come as transient `data-attempt` chunks, `{"type": "started" | "retrying" |
-/// "settled", "provider", "model", …}`: shown, and never part of the message. They name no key and no endpoint.
+/// Attempts to call a model come as transient `data-attempt` chunks, `{"type": "started" | "failed" | "rotated" |
+/// "fell-back" | "skipped" | "waiting" | "settled", "attempt", "provider", "model", …}`: shown, and never part of the
+/// message. They name no key and no endpoint.
 #[derive(Debug)]
 pub struct Chunks(AgentStream);
 

@@ -29,6 +29,8 @@ pub struct CallContext {
     /// New whenever the body of the request may differ, otherwise the same on every attempt. Sent as the
     /// idempotency key where the API has one, and the seed of all ids made on this side.
     pub request_id: RequestId,
+    /// The step of the run this call is, from 1; absent outside a run.
+    pub step: Option<u32>,
     /// Where layers keep what lasts for one run.
     pub scope: RunScope,
     events: Option<Arc<dyn EventSink>>,
@@ -42,6 +44,7 @@ impl CallContext {
             deadline: None,
             key_index: 0,
             request_id: RequestId::random(),
+            step: None,
             scope: RunScope::new(),
             events: None,
         }
@@ -72,6 +75,13 @@ impl CallContext {
     #[must_use]
     pub fn with_request_id(mut self, id: impl Into<RequestId>) -> Self {
         self.request_id = id.into();
+        self
+    }
+
+    /// Says which step of a run the call is, from 1.
+    #[must_use]
+    pub fn with_step(mut self, step: u32) -> Self {
+        self.step = Some(step);
         self
     }
 

@@ -1,12 +1,14 @@
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::context::RequestId;
 use crate::error::ErrorRecord;
+use crate::finish::UnifiedFinish;
 use crate::keys::KeyLabel;
 use crate::target::TargetId;
+use crate::usage::Usage;
 
 /// Receives what happens beside a stream. Synchronous and infallible: it must not block.
 pub trait EventSink: Send + Sync {
@@ -39,29 +41,100 @@ pub enum Event {
 ///
 /// Types of this crate, so that nobody needs the retry crate to read them. Never part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AttemptEvent {
+    /// The step of the run, from 1; absent where a model is called outside a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// Counts all attempts of the step from 1, over keys and targets. Of what is between two attempts, the number
+    /// of the one to come.
+    pub attempt: u32,
+    /// What this attempt calls.
+    pub target: TargetId,
+    /// With which key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyLabel>,
+    /// The id its request carries.
+    pub request_id: RequestId,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: AttemptKind,
+}
+
+impl AttemptEvent {
+    /// An event outside a run, without a key.
+    pub fn new(attempt: u32, target: TargetId, request_id: RequestId, kind: AttemptKind) -> Self {
+        Self { step: None, attempt, target, key: None, request_id, kind }
+    }
+
+    /// Says in which step of a run it happened.
+    #[must_use]
+    pub fn in_step(mut self, step: impl Into<Option<u32>>) -> Self {
+        self.step = step.into();
+        self
+    }
+
+    /// Names the key.
+    #[must_use]
+    pub fn with_key(mut self, key: impl Into<Option<KeyLabel>>) -> Self {
+        self.key = key.into();
+        self
+    }
+}
+
+/// What happened to an attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum AttemptEvent {
-    /// An attempt begins.
-    Started {
-        /// Counts all attempts of the step from 1, over keys and targets.
-        attempt: u32,
-        /// What is called.
-        target: TargetId,
-        /// With which key.
+pub enum AttemptKind {
+    /// It begins.
+    Started,
+    /// It failed.
+    Failed {
+        /// The error.
+        error: ErrorRecord,
+        /// Whether nothing of its answer was shown, so that a further attempt doubles nothing.
+        safe: bool,
+        /// The wait the server asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<KeyLabel>,
-        /// The id the request carries.
-        request_id: RequestId,
+        hint: Option<Duration>,
+        /// What it used up all the same, as far as the provider said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Box<Usage>>,
     },
-    /// An attempt failed and another will follow; sent before the wait.
-    Retrying(Box<RetryNotice>),
-    /// The last attempt is over. Sent on every end, also on the first attempt's success.
+    /// The next attempt uses another key of the same target.
+    Rotated {
+        /// The key before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<KeyLabel>,
+    },
+    /// The next attempt calls another target.
+    FellBack {
+        /// The target before.
+        from: TargetId,
+    },
+    /// A target that could have been next was passed over.
+    Skipped {
+        /// Its name: as its caller named it, if it was never made.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// There is a wait before the next attempt; sent before it.
+    Waiting {
+        /// How long.
+        delay: Duration,
+        /// Who set it.
+        source: DelaySource,
+        /// When it ends.
+        until: SystemTime,
+        /// What is left of the time for the call; absent without a limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remaining: Option<Duration>,
+    },
+    /// This was the last attempt. Sent exactly once on every end, also on the first attempt's success.
     Settled {
-        /// How many attempts were made.
-        attempts: u32,
-        /// The target of the last one.
-        target: TargetId,
         /// How it ended.
         end: AttemptEnd,
     },
@@ -73,7 +146,10 @@ pub enum AttemptEvent {
 #[non_exhaustive]
 pub enum AttemptEnd {
     /// With an answer.
-    Answered,
+    Answered {
+        /// Why the model stopped.
+        finish: UnifiedFinish,
+    },
     /// With an error that is passed on.
     Failed {
         /// The error.
@@ -83,35 +159,11 @@ pub enum AttemptEnd {
     Cancelled,
 }
 
-/// Announces the next attempt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RetryNotice {
-    /// The number of the attempt to come.
-    pub attempt: u32,
-    /// What it will call.
-    pub target: TargetId,
-    /// With which key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<KeyLabel>,
-    /// What failed before.
-    pub cause: ErrorRecord,
-    /// The wait before it.
-    pub delay: Duration,
-    /// Who set the wait.
-    pub delay_source: DelaySource,
-    /// What is left of the wall-clock budget; absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remaining: Option<Duration>,
-}
-
 /// Who set a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DelaySource {
-    /// There is none: another key or target is at hand.
-    None,
     /// The backoff of the policy.
     Backoff,
     /// The server's hint.

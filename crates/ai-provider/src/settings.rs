@@ -36,6 +36,10 @@ pub struct Settings {
     /// How much the model shall reason.
     #[serde(skip_serializing_if = "ReasoningEffort::is_default")]
     pub reasoning: ReasoningEffort,
+    /// How often a retry layer may try again; 0 switches it off, with its other keys and targets. Adapters do not
+    /// read it: it is nothing a server is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
 }
 
 /// How much the model shall reason. Adapters map it to their API's words or to a token budget.

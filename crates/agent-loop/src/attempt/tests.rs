@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use ai_provider::{
-    AttemptEnd, AttemptEvent, CallContext, Capabilities, DelaySource, ErrorClass, Event, KeyLabel,
-    LanguageModel, Message, ModelError, ModelStream, Request, RequestId, RetryNotice, StreamPart, TargetId,
+    AttemptEnd, AttemptEvent, AttemptKind, CallContext, Capabilities, DelaySource, ErrorClass, Event,
+    KeyLabel, LanguageModel, Message, ModelError, ModelStream, Request, RequestId, StreamPart, TargetId,
     UnifiedFinish,
 };
 use ai_testkit::{Script, ScriptedModel};
@@ -20,28 +20,29 @@ fn target() -> TargetId {
     TargetId::new("acme", "large", "https://user.acme.test/v1")
 }
 
-fn attempts() -> [AttemptEvent; 4] {
-    let error = ModelError::new(ErrorClass::RateLimit, SECRET).with_url("https://user.acme.test/v1").record();
-    let notice = RetryNotice {
-        attempt: 2,
-        target: target(),
-        key: Some(KeyLabel::from("team-key")),
-        cause: error.clone(),
+fn attempts() -> [AttemptEvent; 7] {
+    let error =
+        || ModelError::new(ErrorClass::RateLimit, SECRET).with_url("https://user.acme.test/v1").record();
+    let event = |attempt, kind| {
+        let event = AttemptEvent::new(attempt, target(), RequestId::from("r1"), kind);
+        event.in_step(1).with_key(KeyLabel::from("team-key"))
+    };
+    let failed = AttemptKind::Failed { error: error(), safe: true, hint: None, usage: None };
+    let waiting = AttemptKind::Waiting {
         delay: Duration::from_millis(1500),
-        delay_source: DelaySource::Backoff,
+        source: DelaySource::Backoff,
+        until: SystemTime::UNIX_EPOCH,
         remaining: None,
     };
-    let settled = |end| AttemptEvent::Settled { attempts: 2, target: target(), end };
+    let skipped = AttemptKind::Skipped { name: "https://user.acme.test".into(), why: SECRET.into() };
     [
-        AttemptEvent::Started {
-            attempt: 1,
-            target: target(),
-            key: Some(KeyLabel::from("team-key")),
-            request_id: RequestId::from("r1"),
-        },
-        AttemptEvent::Retrying(Box::new(notice)),
-        settled(AttemptEnd::Answered),
-        settled(AttemptEnd::Failed { error }),
+        event(1, AttemptKind::Started),
+        event(1, failed),
+        event(2, AttemptKind::Rotated { from: Some(KeyLabel::from("team-key")) }),
+        event(2, skipped),
+        event(2, AttemptKind::FellBack { from: TargetId::new("acme", "small", "https://user.acme.test/v1") }),
+        event(2, waiting),
+        event(2, AttemptKind::Settled { end: AttemptEnd::Failed { error: error() } }),
     ]
 }
 
@@ -78,15 +79,23 @@ fn start(agent: &Agent) -> crate::AgentStream {
 async fn clients_are_told_of_attempts_in_passing() {
     let chunks: Vec<_> = start(&agent()).chunks().collect().await;
     let told: Vec<_> = chunks.iter().filter(|chunk| matches!(chunk, UiChunk::Data(_))).collect();
-    let data = |data: Value| json!({"type": "data-attempt", "data": data, "transient": true});
+    let data = |attempt: u32, mut data: Value| {
+        data["attempt"] = attempt.into();
+        data["provider"] = "acme".into();
+        data["model"] = "large".into();
+        json!({"type": "data-attempt", "data": data, "transient": true})
+    };
     let wanted = [
-        data(json!({"type":"started","attempt":1,"provider":"acme","model":"large"})),
-        data(json!({
-            "type":"retrying","attempt":2,"provider":"acme","model":"large","delayMs":1500,
-            "class":"rate-limit","errorText":"Something went wrong."
-        })),
-        data(json!({"type":"settled","attempts":2,"provider":"acme","model":"large","end":"answered"})),
-        data(json!({"type":"settled","attempts":2,"provider":"acme","model":"large","end":"failed"})),
+        data(1, json!({"type":"started"})),
+        data(
+            1,
+            json!({"type":"failed","class":"rate-limit","safe":true,"errorText":"Something went wrong."}),
+        ),
+        data(2, json!({"type":"rotated"})),
+        data(2, json!({"type":"skipped"})),
+        data(2, json!({"type":"fell-back","from":{"provider":"acme","model":"small"}})),
+        data(2, json!({"type":"waiting","delayMs":1500})),
+        data(2, json!({"type":"settled","end":"failed"})),
     ];
     assert_eq!(serde_json::to_value(&told).unwrap(), json!(wanted));
     let all = serde_json::to_string(&chunks).unwrap();

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use ai_core::run::{Outcome, StepRecord, ToolStatus, Verdict};
 use ai_core::{LoopControl, LoopEvent, OnError, RunOptions, StepFailure, StepOverrides, StepView, ToolSet};
 use ai_provider::{
-    AttemptEvent, CallContext, Capabilities, ErrorClass, Event, LanguageModel, Message, ModelError,
-    ModelStream, Request, StreamPart, TargetId, ToolChoice,
+    AttemptEvent, AttemptKind, CallContext, Capabilities, ErrorClass, Event, LanguageModel, Message,
+    ModelError, ModelStream, Request, StreamPart, TargetId, ToolChoice,
 };
 use ai_testkit::{Script, ScriptedModel};
 use async_trait::async_trait;
@@ -233,12 +233,9 @@ async fn attempt_events_come_in_their_place() {
             Box::pin(futures_util::stream::poll_fn(move |cx| {
                 let item = inner.as_mut().poll_next(cx);
                 count += 1;
-                emitting.emit(Event::Attempt(AttemptEvent::Started {
-                    attempt: count,
-                    target: target.clone(),
-                    key: None,
-                    request_id: emitting.request_id.clone(),
-                }));
+                let id = emitting.request_id.clone();
+                let event = AttemptEvent::new(count, target.clone(), id, AttemptKind::Started);
+                emitting.emit(Event::Attempt(event.in_step(emitting.step)));
                 item
             }))
         }

@@ -111,12 +111,7 @@ fn a_panic_while_making_a_value_does_not_break_the_scope() {
 }
 
 fn event(attempt: u32) -> Event {
-    Event::Attempt(AttemptEvent::Started {
-        attempt,
-        target: TargetId::new("p", "m", "e"),
-        key: None,
-        request_id: "r".into(),
-    })
+    Event::Attempt(AttemptEvent::new(attempt, TargetId::new("p", "m", "e"), "r".into(), AttemptKind::Started))
 }
 
 /// [PV-75]

@@ -2,7 +2,9 @@ use std::error::Error as _;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use ai_provider::{ErrorClass, Hint, ModelError, TargetId};
+use ai_provider::{
+    ErrorClass, FailedAttempt, GaveUp, Hint, KeyLabel, ModelError, RetryError, SkippedTarget, TargetId,
+};
 use proptest::prelude::*;
 
 use crate::support::check;
@@ -145,4 +147,35 @@ fn targets_are_equal_if_all_three_parts_are() {
         assert_ne!(target, other);
     }
     assert_eq!(target.to_string(), "openai:big");
+}
+
+/// [PV-96]
+#[test]
+fn the_attempts_behind_an_error_are_found_and_read_as_one_block() {
+    let first = ModelError::new(ErrorClass::RateLimit, "slow down").with_status(429);
+    let last = ModelError::new(ErrorClass::Overloaded, "busy").with_status(529);
+    let attempt = |attempt, model: &str, key: Option<&str>, error: &ModelError| FailedAttempt {
+        attempt,
+        target: TargetId::new("acme", model, "https://acme.test/v1"),
+        key: key.map(KeyLabel::from),
+        error: error.clone(),
+    };
+    let retry = RetryError::new(
+        vec![attempt(1, "large", Some("key-1"), &first), attempt(2, "small", None, &last)],
+        vec![SkippedTarget { name: "acme:blind".into(), why: "it takes no images".into() }],
+        GaveUp::WaitTooLong { wait: Duration::from_secs(90) },
+    );
+    let text = retry.to_string();
+    assert_eq!(
+        text,
+        "2 attempts failed, and the next would have to wait 90s\n  \
+         1. acme:large [key-1]: rate-limit (HTTP 429): slow down\n  \
+         2. acme:small: overloaded (HTTP 529): busy\n  \
+         -  acme:blind passed over: it takes no images"
+    );
+    assert_eq!(retry.first().map(ModelError::class), Some(ErrorClass::RateLimit));
+    assert_eq!(retry.last().map(ModelError::class), Some(ErrorClass::Overloaded));
+    let wrapped = ModelError::new(ErrorClass::Server, "outer").with_source(last.with_source(retry));
+    assert_eq!(RetryError::of(&wrapped).map(|retry| retry.skipped().len()), Some(1));
+    assert!(RetryError::of(&first).is_none());
 }

@@ -32,12 +32,12 @@ macro_rules! table {
 
 table!(name: Account, ApiKey, Delivery, ErrorClass, FinishReason, Id, KeyLabel, Keys, ModelKind, Origin,
     ReasoningEffort, RequestId, TargetId, UnifiedFinish);
-table!(value: Assembled, Assembler, AssemblyLimits, AssistantMessage, AssistantPart, AttemptEnd, AttemptEvent,
+table!(value: Assembled, Assembler, AssemblyLimits, AssistantMessage, AssistantPart, AttemptEnd, AttemptEvent, AttemptKind,
     CallContext, CancellationToken, Capabilities, CustomPart, DelaySource, EmbeddingRequest, Embeddings,
     ErrorRecord, Event, FileData, FilePart, Finish, FunctionTool, GenerateError, Generation, Hint,
     IncompleteCall, InputTokens, MediaSupport, Message, ModelError, ModelInfo, OutputTokens,
     ProviderMetadata, ProviderOptions, ProviderTool, ReasoningPart, Request, ResponseFormat, ResponseMetadata,
-    RetryNotice, RunScope, ScopeKey, Settings, Source, StreamPart, StructuredOutput, SystemMessage, TextPart,
+    RunScope, ScopeKey, Settings, Source, StreamPart, StructuredOutput, SystemMessage, TextPart,
     ToolApprovalRequest, ToolApprovalResponse, ToolCall, ToolChoice, ToolContent, ToolDefinition, ToolMessage,
     ToolOutput, ToolPart, ToolResult, Usage, UserMessage, UserPart, Warning);
 table!(shared: dyn LanguageModel, dyn EmbeddingModel, dyn Provider, dyn KeySource, dyn EventSink);

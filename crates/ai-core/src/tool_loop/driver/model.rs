@@ -25,6 +25,7 @@ impl Driver {
             .with_cancel(self.options.cancel.clone())
             .with_deadline(self.interrupt.deadline())
             .with_request_id(self.step.request_id.as_str())
+            .with_step(self.live.run().step())
             .with_scope(self.options.scope.clone())
             .with_events(Arc::clone(&self.attempts) as _);
         let request = self.request();

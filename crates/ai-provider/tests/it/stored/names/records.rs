@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ai_provider::*;
 use serde_json::json;
@@ -62,47 +62,80 @@ fn names_in_events() {
         "class": "rate-limit", "message": "slow down", "status": 429, "code": "rate_limit",
         "requestId": "req_1", "retryable": true, "url": "https://a.example/v1",
     });
+    let event = |attempt, key: Option<&str>, kind| {
+        AttemptEvent::new(attempt, target.clone(), "r".into(), kind).with_key(key.map(KeyLabel::from))
+    };
+    let waiting = AttemptKind::Waiting {
+        delay: Duration::from_millis(1_500),
+        source: DelaySource::Hint,
+        until: UNIX_EPOCH + Duration::from_secs(7),
+        remaining: Some(Duration::from_secs(60)),
+    };
+    let failed = AttemptKind::Failed {
+        error: error.record(),
+        safe: true,
+        hint: Some(Duration::from_secs(2)),
+        usage: None,
+    };
+    let settled = AttemptKind::Settled { end: AttemptEnd::Failed { error: error.record() } };
     let events = [
         (
-            AttemptEvent::Started {
-                attempt: 1,
-                target: target.clone(),
-                key: Some("key-1".into()),
-                request_id: "r".into(),
-            },
+            event(1, Some("key-1"), AttemptKind::Started).in_step(3),
             json!({
-                "kind": "attempt", "type": "started", "attempt": 1, "target": target_json, "key": "key-1",
-                "requestId": "r",
+                "kind": "attempt", "type": "started", "step": 3, "attempt": 1, "target": target_json,
+                "key": "key-1", "requestId": "r",
             }),
         ),
         (
-            AttemptEvent::Retrying(Box::new(RetryNotice {
-                attempt: 2,
-                target: target.clone(),
-                key: Some("key-2".into()),
-                cause: error.record(),
-                delay: Duration::from_millis(1_500),
-                delay_source: DelaySource::Hint,
-                remaining: Some(Duration::from_secs(60)),
-            })),
+            event(1, None, failed),
             json!({
-                "kind": "attempt", "type": "retrying", "attempt": 2, "target": target_json, "key": "key-2",
-                "cause": error_json, "delay": { "secs": 1, "nanos": 500_000_000 }, "delaySource": "hint",
+                "kind": "attempt", "type": "failed", "attempt": 1, "target": target_json, "requestId": "r",
+                "error": error_json, "safe": true, "hint": { "secs": 2, "nanos": 0 },
+            }),
+        ),
+        (
+            event(2, Some("key-2"), AttemptKind::Rotated { from: Some("key-1".into()) }),
+            json!({
+                "kind": "attempt", "type": "rotated", "attempt": 2, "target": target_json, "key": "key-2",
+                "requestId": "r", "from": "key-1",
+            }),
+        ),
+        (
+            event(2, None, AttemptKind::FellBack { from: target.clone() }),
+            json!({
+                "kind": "attempt", "type": "fell-back", "attempt": 2, "target": target_json, "requestId": "r",
+                "from": target_json,
+            }),
+        ),
+        (
+            event(2, None, AttemptKind::Skipped { name: "b".into(), why: "no tools".into() }),
+            json!({
+                "kind": "attempt", "type": "skipped", "attempt": 2, "target": target_json, "requestId": "r",
+                "name": "b", "why": "no tools",
+            }),
+        ),
+        (
+            event(2, None, waiting),
+            json!({
+                "kind": "attempt", "type": "waiting", "attempt": 2, "target": target_json, "requestId": "r",
+                "delay": { "secs": 1, "nanos": 500_000_000 }, "source": "hint",
+                "until": { "secs_since_epoch": 7, "nanos_since_epoch": 0 },
                 "remaining": { "secs": 60, "nanos": 0 },
             }),
         ),
         (
-            AttemptEvent::Settled { attempts: 2, target, end: AttemptEnd::Failed { error: error.record() } },
+            event(2, None, settled),
             json!({
-                "kind": "attempt", "type": "settled", "attempts": 2, "target": target_json,
+                "kind": "attempt", "type": "settled", "attempt": 2, "target": target_json, "requestId": "r",
                 "end": { "type": "failed", "error": error_json },
             }),
         ),
     ];
     events.into_iter().for_each(|(event, expected)| is(&Event::Attempt(event), expected));
-    is(&AttemptEnd::Answered, json!({ "type": "answered" }));
+    let answered = AttemptEnd::Answered { finish: UnifiedFinish::ToolCalls };
+    is(&answered, json!({ "type": "answered", "finish": "tool-calls" }));
     is(&AttemptEnd::Cancelled, json!({ "type": "cancelled" }));
-    is(&[DelaySource::None, DelaySource::Backoff], json!(["none", "backoff"]));
+    is(&DelaySource::Backoff, json!("backoff"));
 }
 
 /// [PV-6]

@@ -1,6 +1,6 @@
 //! Usage, warnings, errors and events.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ai_provider::*;
 use proptest::option::of;
@@ -92,32 +92,38 @@ pub(crate) fn record() -> impl Strategy<Value = ErrorRecord> {
 
 pub(crate) fn event() -> impl Strategy<Value = Event> {
     let key = || of(text().prop_map(KeyLabel::from));
+    let finish = proptest::sample::select(vec![UnifiedFinish::Stop, UnifiedFinish::ToolCalls]);
     let end = prop_oneof![
-        Just(AttemptEnd::Answered),
-        record().prop_map(|error| AttemptEnd::Failed { error }),
+        finish.prop_map(|finish| AttemptEnd::Answered { finish }),
+        record().prop_map(|error| AttemptEnd::Failed { error }).boxed(),
         Just(AttemptEnd::Cancelled),
     ];
-    let source = proptest::sample::select(vec![DelaySource::None, DelaySource::Backoff, DelaySource::Hint]);
-    let notice = (any::<u32>(), target(), key(), record(), any::<Duration>(), source, of(any::<Duration>()))
-        .prop_map(|(attempt, target, key, cause, delay, delay_source, remaining)| RetryNotice {
-            attempt,
-            target,
-            key,
-            cause,
-            delay,
-            delay_source,
-            remaining,
-        });
-    prop_oneof![
-        (any::<u32>(), target(), key(), text()).prop_map(|(attempt, target, key, request_id)| {
-            AttemptEvent::Started { attempt, target, key, request_id: request_id.into() }
-        }),
-        notice.prop_map(|notice| AttemptEvent::Retrying(Box::new(notice))),
-        (any::<u32>(), target(), end).prop_map(|(attempts, target, end)| AttemptEvent::Settled {
-            attempts,
-            target,
-            end
-        }),
+    let source = proptest::sample::select(vec![DelaySource::Backoff, DelaySource::Hint]);
+    let kind = prop_oneof![
+        Just(AttemptKind::Started),
+        (record().boxed(), any::<bool>(), of(any::<Duration>()), of(usage().prop_map(Box::new).boxed()))
+            .prop_map(|(error, safe, hint, usage)| AttemptKind::Failed { error, safe, hint, usage }),
+        key().prop_map(|from| AttemptKind::Rotated { from }),
+        target().prop_map(|from| AttemptKind::FellBack { from }),
+        (text(), text()).prop_map(|(name, why)| AttemptKind::Skipped { name, why }),
+        (any::<Duration>(), source, 0..u64::from(u32::MAX), of(any::<Duration>())).prop_map(
+            |(delay, source, until, remaining)| AttemptKind::Waiting {
+                delay,
+                source,
+                until: UNIX_EPOCH + Duration::from_secs(until),
+                remaining,
+            }
+        ),
+        end.prop_map(|end| AttemptKind::Settled { end }),
     ]
-    .prop_map(Event::Attempt)
+    .boxed();
+    (of(any::<u32>()), any::<u32>(), target(), key(), text(), kind).prop_map(
+        |(step, attempt, target, key, request_id, kind)| {
+            Event::Attempt(
+                AttemptEvent::new(attempt, target, request_id.as_str().into(), kind)
+                    .in_step(step)
+                    .with_key(key),
+            )
+        },
+    )
 }
