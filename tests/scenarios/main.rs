@@ -9,6 +9,7 @@
     reason = "tests fail by panicking and may leave tasks behind"
 )]
 
+mod conformance;
 mod conversation;
 mod drops;
 mod faults;

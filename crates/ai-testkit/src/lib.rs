@@ -9,9 +9,11 @@
 //! | a client against a real socket: cuts, resets, servers that hang, dropped streams | [`WireServer`] and [`WireReply`] |
 //! | that any cutting of the bytes gives the same parts | [`Cut`] |
 //! | an adapter against recorded traffic of real providers | [`recordings`] |
+//! | everything a provider must hold, in one call | [`conformance`] |
 //! | what a stream gave | [`collect`], [`fold`], [`check_order`] |
 //!
-//! Everything stands under the feature `provider`, which is on by default.
+//! Everything stands under the feature `provider`, which is on by default, but for the program `replay` and its
+//! parts: feature `replay`.
 //!
 //! # Example
 //!
@@ -32,6 +34,8 @@
 //! ```
 #![cfg_attr(not(feature = "provider"), allow(rustdoc::broken_intra_doc_links))]
 
+#[cfg(feature = "provider")]
+pub mod conformance;
 #[cfg(feature = "provider")]
 mod cut;
 #[cfg(feature = "provider")]

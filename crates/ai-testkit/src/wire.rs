@@ -86,7 +86,7 @@ impl WireServer {
     /// As [`start`](Self::start).
     pub fn repeat(reply: WireReply) -> io::Result<Self> {
         let server = Self::start([])?;
-        server.log.change(|log| log.repeat = Some(reply));
+        server.answer_all(reply);
         Ok(server)
     }
 
@@ -96,6 +96,11 @@ impl WireServer {
             log.replies.push_back(reply);
             log.given += 1;
         });
+    }
+
+    /// Sets the reply to every further request that has none of its own.
+    pub(crate) fn answer_all(&self, reply: WireReply) {
+        self.log.change(|log| log.repeat = Some(reply));
     }
 
     /// Sets the reply to every request for this path, whatever its query. Such requests use up no other reply.
