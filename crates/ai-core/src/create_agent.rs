@@ -6,14 +6,24 @@ use std::sync::Arc;
 use ai_provider::{LanguageModel, ModelError};
 
 use crate::error::Error;
+use crate::operation::{Awaited, Call, ModelChoice};
+use crate::plugin::{AgentPlugins, Operation};
 use crate::registry::Registry;
 use crate::tool_loop::ToolLoop;
 
 type Wrapping = Pin<Box<dyn Future<Output = Result<Arc<dyn LanguageModel>, ModelError>> + Send>>;
 type Wrapper = Box<dyn FnOnce(Arc<dyn LanguageModel>) -> Wrapping + Send>;
 
-/// Builds an agent on the model `provider:model` names: resolves the provider, resolves the model, wraps it, and
-/// puts it into a [`ToolLoop`].
+/// Builds an agent: a [`ToolLoop`] on a model, in six phases.
+///
+/// 1. The plugins configure the context.
+/// 2. The model is found: by the first plugin that knows it, else in the registry, which makes its provider. A model
+///    that is given is used as it is.
+/// 3. The middleware of the context is put around it.
+/// 4. The plugins are bound to the loop: with each run they hear of its start and its end and change its parameters,
+///    with each step its request and its stream.
+/// 5. [`wrap_model`](Call::wrap_model) puts the caller's own wrapper around all of it.
+/// 6. The loop is made, of what the wrapper returns.
 ///
 /// ```
 /// use ai_core::{create_agent, Registry};
@@ -25,19 +35,17 @@ type Wrapper = Box<dyn FnOnce(Arc<dyn LanguageModel>) -> Wrapping + Send>;
 ///     .with_instructions("Be brief.");
 /// # let _ = agent; Ok(()) }
 /// ```
-pub fn create_agent<'a>(registry: &'a Registry, model: &'a str) -> CreateAgent<'a> {
-    CreateAgent { registry, model, wrap: None }
+pub fn create_agent<'a>(registry: &'a Registry, model: impl Into<ModelChoice>) -> Call<'a, CreateAgent> {
+    Call::new(registry, CreateAgent { model: model.into(), wrap: None })
 }
 
-/// An agent to be: await it. Made by [`create_agent`].
-#[must_use = "an agent is made when this is awaited"]
-pub struct CreateAgent<'a> {
-    registry: &'a Registry,
-    model: &'a str,
+/// What [`create_agent`] asks for.
+pub struct CreateAgent {
+    model: ModelChoice,
     wrap: Option<Wrapper>,
 }
 
-impl CreateAgent<'_> {
+impl Call<'_, CreateAgent> {
     /// Puts the caller's own wrapper (retry, fallback) around the model: outermost, called once, last. What it
     /// returns is the model used.
     pub fn wrap_model<F, Fut>(mut self, wrap: F) -> Self
@@ -45,31 +53,36 @@ impl CreateAgent<'_> {
         F: FnOnce(Arc<dyn LanguageModel>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<Arc<dyn LanguageModel>, ModelError>> + Send + 'static,
     {
-        self.wrap = Some(Box::new(move |model| Box::pin(wrap(model))));
+        self.kind.wrap = Some(Box::new(move |model| Box::pin(wrap(model))));
         self
     }
 }
 
-impl<'a> IntoFuture for CreateAgent<'a> {
+impl<'a> IntoFuture for Call<'a, CreateAgent> {
     type Output = Result<ToolLoop, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+    type IntoFuture = Awaited<'a, ToolLoop>;
 
     /// # Errors
-    /// If the reference cannot be read, the provider is not known or has no language models, or the wrapper
-    /// fails.
+    /// If the reference cannot be read, the provider is not known, cannot be made or has no language models, a plugin
+    /// fails, or the wrapper does.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let model = self.registry.language_model(self.model).await?;
-            let model = match self.wrap {
+            let Self { setup, kind: CreateAgent { model, wrap } } = self;
+            let list = setup.plugins.clone();
+            let (plugins, configured) = setup.configure(Operation::Agent, model.named()?).await;
+            configured?;
+            let model = setup.find(&plugins, model).await?;
+            let bound = AgentPlugins::new(list, Arc::clone(plugins.ctx()));
+            let model = match wrap {
                 Some(wrap) => wrap(model).await?,
                 None => model,
             };
-            Ok(ToolLoop::new(model))
+            Ok(ToolLoop::new(model).with_plugins(bound))
         })
     }
 }
 
-impl fmt::Debug for CreateAgent<'_> {
+impl fmt::Debug for CreateAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CreateAgent").field("model", &self.model).finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use ai_provider::{ErrorClass, ModelError};
+use ai_provider::{Assembled, ErrorClass, GenerateError, ModelError};
 
 use crate::registry::SettingsProblem;
 
@@ -55,6 +55,7 @@ enum Kind {
     ToolName(String),
     DuplicateTool(String),
     Model(ModelError),
+    Generate(GenerateError),
 }
 
 impl Error {
@@ -131,7 +132,7 @@ impl Error {
             Kind::Plugin { .. } => ErrorKind::Plugin,
             Kind::ToolName(_) => ErrorKind::InvalidToolName,
             Kind::DuplicateTool(_) => ErrorKind::DuplicateTool,
-            Kind::Model(_) => ErrorKind::Model,
+            Kind::Model(_) | Kind::Generate(_) => ErrorKind::Model,
         }
     }
 
@@ -139,7 +140,16 @@ impl Error {
     pub fn model_error(&self) -> Option<&ModelError> {
         match &*self.0 {
             Kind::Model(error) | Kind::Creation { cause: error, .. } => Some(error),
+            Kind::Generate(failed) => Some(&failed.error),
             Kind::Plugin { cause, .. } => cause.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// What of an answer came before it failed, if one had begun.
+    pub fn partial(&self) -> Option<&Assembled> {
+        match &*self.0 {
+            Kind::Generate(failed) => Some(&failed.partial),
             _ => None,
         }
     }
@@ -153,11 +163,18 @@ impl Error {
     }
 }
 
+impl From<GenerateError> for Error {
+    fn from(failed: GenerateError) -> Self {
+        Self(Box::new(Kind::Generate(failed)))
+    }
+}
+
 /// As what a run or a stream can carry: the class of the model's error if there is one.
 impl From<Error> for ModelError {
     fn from(error: Error) -> Self {
         match *error.0 {
             Kind::Model(error) => error,
+            Kind::Generate(failed) => failed.error,
             _ => {
                 let beneath = error.model_error();
                 let class = beneath.map_or(ErrorClass::InvalidRequest, ModelError::class);
@@ -243,7 +260,7 @@ impl fmt::Display for Error {
                 write!(f, "{name:?} cannot be the name of a tool: use 1 to 64 letters, digits, `_` and `-`")
             }
             Kind::DuplicateTool(name) => write!(f, "there are two tools with the name `{name}`"),
-            Kind::Model(error) => write!(f, "{error}"),
+            Kind::Model(error) | Kind::Generate(GenerateError { error, .. }) => write!(f, "{error}"),
         }
     }
 }
@@ -252,6 +269,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &*self.0 {
             Kind::Model(error) | Kind::Creation { cause: error, .. } => Some(error),
+            Kind::Generate(failed) => Some(&failed.error),
             Kind::Plugin { cause, .. } => Some(&**cause),
             _ => None,
         }

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | find a model by name | [`Registry`], [`ModelRef`] |
 //! | add a family of providers | [`ProviderExtension`], [`Variant`] |
+//! | ask a model once | [`generate_text`], [`stream_text`], [`embed_many`] |
+//! | take part in all requests | [`Plugin`] |
 //! | give a model tools | [`tool_fn`], [`ToolSet`], [`Tool`] |
 //! | run an agent | [`create_agent`], [`ToolLoop`], [`LoopEvent`] |
 //! | take part in a run | [`LoopControl`] |
@@ -48,7 +50,10 @@ mod create_agent;
 mod error;
 pub mod middleware;
 mod model_ref;
+pub mod output;
+mod operation;
 mod panic;
+pub mod plugin;
 mod registry;
 pub mod run;
 mod spans;
@@ -59,6 +64,11 @@ pub use create_agent::{CreateAgent, create_agent};
 pub use error::{Error, ErrorKind, PluginError};
 pub use middleware::Middleware;
 pub use model_ref::ModelRef;
+pub use operation::{
+    BatchUsage, Call, EmbedMany, GenerateText, ModelChoice, ResolveModel, StreamText, embed_many, generate_text,
+    resolve_language_model, stream_text,
+};
+pub use plugin::{Plugin, Plugins};
 pub use registry::{
     AnyExtension, Declaration, GivenSettings, NoSettings, ProviderExtension, ProviderFamily, ProviderId,
     ProviderSettings, Registry, ToolCapability, ToolPatch, Variant, VariantDeclaration,

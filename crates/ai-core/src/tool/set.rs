@@ -2,7 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_provider::{FunctionTool, ProviderTool, ToolDefinition};
+use ai_provider::{FunctionTool, JsonObject, ProviderTool, ToolDefinition};
+use serde_json::Value;
 
 use super::client::ProviderRun;
 use super::{Concurrency, Effect, Tool};
@@ -116,6 +117,17 @@ impl ToolSet {
         if self.get(&name).is_some() {
             return Err(Error::duplicate_tool(name));
         }
+        self.push(name, tool, definition, change);
+        Ok(self)
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        tool: Arc<dyn Tool>,
+        definition: ToolDefinition,
+        change: impl FnOnce(&mut Entry),
+    ) {
         let facts = ToolFacts {
             name: name.clone(),
             executable: tool.is_executable(),
@@ -136,7 +148,33 @@ impl ToolSet {
         let inner = Arc::make_mut(&mut self.0);
         inner.at.insert(name, inner.entries.len());
         inner.entries.push(entry);
-        Ok(self)
+    }
+
+    /// This set without the tool of this name.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        if self.get(name).is_some() {
+            let inner = Arc::make_mut(&mut self.0);
+            inner.entries.retain(|entry| entry.facts.name != name);
+            let names = inner.entries.iter().map(|entry| entry.facts.name.clone());
+            inner.at = names.enumerate().map(|(at, name)| (name, at)).collect();
+        }
+        self
+    }
+
+    /// The tools of a request, which nobody runs on this side. Their names are the caller's own affair.
+    pub(crate) fn of_definitions(definitions: &[ToolDefinition]) -> Self {
+        let mut set = Self::new();
+        for definition in definitions {
+            let elsewhere = FunctionTool::new(definition.name(), "", empty());
+            set.push(
+                definition.name().to_owned(),
+                Arc::new(ProviderRun(elsewhere)),
+                definition.clone(),
+                |_| {},
+            );
+        }
+        set
     }
 
     /// The names, in order.
@@ -171,5 +209,9 @@ impl ToolSet {
 }
 
 fn provider_run(tool: &ProviderTool) -> ProviderRun {
-    ProviderRun(FunctionTool::new(&*tool.name, "", serde_json::Value::Object(serde_json::Map::new())))
+    ProviderRun(FunctionTool::new(&*tool.name, "", empty()))
+}
+
+fn empty() -> Value {
+    Value::Object(JsonObject::new())
 }

@@ -23,6 +23,7 @@ use super::interrupt::Interrupt;
 use super::live::Live;
 use super::options::{Approvals, RunOptions};
 use super::{Config, system};
+use crate::plugin::{AgentPlugins, RunPlugins};
 use crate::run::{Input, Interruption, Invalid, Next, PendingApproval, Prepared, Run, ToolRecord};
 use crate::tool::{Entry, ToolError, ToolSet};
 
@@ -37,6 +38,7 @@ pub(super) struct Driver {
     ids: Ids,
     step: Step,
     held: Option<Said>,
+    plugins: Option<RunPlugins>,
 }
 
 /// What holds for the step under way.
@@ -92,7 +94,16 @@ enum Todo {
 }
 
 impl Driver {
-    pub(super) fn new(config: Arc<Config>, run: Run, options: RunOptions, decisions: Arc<Decisions>) -> Self {
+    pub(super) fn new(
+        config: Arc<Config>,
+        run: Run,
+        mut options: RunOptions,
+        decisions: Arc<Decisions>,
+    ) -> Self {
+        let plugins = config.plugins.as_ref().map(AgentPlugins::begin);
+        if let Some(plugins) = &plugins {
+            options.control = plugins.around(options.control);
+        }
         for pending in run.pending_approvals() {
             decisions.expect(pending.call.id);
         }
@@ -103,6 +114,7 @@ impl Driver {
             interrupt: Interrupt::new(options.cancel.clone(), options.deadline),
             attempts: Arc::default(),
             held: None,
+            plugins,
             config,
             options,
             decisions,
@@ -115,6 +127,9 @@ impl Driver {
     }
 
     async fn run(mut self, co: Co<LoopEvent>, span: Span) {
+        if let Err(by) = self.begin().await {
+            self.live.interrupt(by);
+        }
         loop {
             let done = match self.todo() {
                 Todo::Prepare => self.prepare().await,
@@ -142,6 +157,19 @@ impl Driver {
             self.hand_out_steps(&co).await;
         }
         self.finish(&co, &span).await;
+    }
+
+    /// Lets the plugins change what holds for the whole run.
+    async fn begin(&mut self) -> Result<(), Interruption> {
+        let Some(plugins) = &self.plugins else { return Ok(()) };
+        match self.interrupt.race(plugins.start(self.config.params())).await? {
+            Ok(params) => self.config = Arc::new(self.config.with_params(params)),
+            Err(error) => {
+                self.live.feed(Input::Broken(error.record()));
+                self.live.failed(error);
+            }
+        }
+        Ok(())
     }
 
     fn todo(&self) -> Todo {

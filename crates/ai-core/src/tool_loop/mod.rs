@@ -36,6 +36,7 @@ pub use handle::{DecideError, Decision, RunHandle};
 pub use options::{Approvals, RunOptions};
 pub use stop::StopWhen;
 
+use crate::plugin::{AgentPlugins, CallParams};
 use crate::run::{LoopGuard, Run, RunConfig};
 use crate::spans::Traced;
 use crate::tool::{InvalidCall, Repair, ToolSet};
@@ -81,6 +82,7 @@ struct Config {
     stop: Vec<StopWhen>,
     name: Option<String>,
     traced: Traced,
+    plugins: Option<AgentPlugins>,
 }
 
 impl ToolLoop {
@@ -98,6 +100,7 @@ impl ToolLoop {
             stop: Vec::new(),
             name: None,
             traced: Traced::default(),
+            plugins: None,
         }))
     }
 
@@ -252,6 +255,11 @@ impl ToolLoop {
         self.change(|config| config.policy.output_bytes = bytes)
     }
 
+    /// Sets the plugins that take part in each run.
+    pub(crate) fn with_plugins(self, plugins: AgentPlugins) -> Self {
+        self.change(|config| config.plugins = Some(plugins))
+    }
+
     /// Sets another model, used as it is.
     #[must_use]
     pub fn with_model(self, model: Arc<dyn LanguageModel>) -> Self {
@@ -297,6 +305,25 @@ impl fmt::Debug for ToolLoop {
             .field("tools", &self.0.tools)
             .field("run", &self.0.run)
             .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    fn params(&self) -> CallParams {
+        let mut params = CallParams::of(&self.request, Some(self.tools.clone()));
+        params.instructions = match self.system.as_deref() {
+            Some(Message::System(system)) => Some(system.text.clone()),
+            _ => None,
+        };
+        params
+    }
+
+    fn with_params(&self, mut params: CallParams) -> Self {
+        let mut config = self.clone();
+        config.tools = params.tools.clone();
+        config.system = params.instructions.take().map(system);
+        params.apply(&mut config.request);
+        config
     }
 }
 

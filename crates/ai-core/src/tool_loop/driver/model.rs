@@ -3,7 +3,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use ai_provider::{Assembled, CallContext, ErrorClass, Id, ModelError, ModelStream, StreamPart, ToolCall};
+use ai_provider::{
+    Assembled, CallContext, ErrorClass, Id, ModelError, ModelStream, Request, StreamPart, ToolCall,
+};
 use serde_json::Value;
 use tracing::Span;
 
@@ -28,9 +30,15 @@ impl Driver {
             .with_step(self.live.run().step())
             .with_scope(self.options.scope.clone())
             .with_events(Arc::clone(&self.attempts) as _);
-        let request = self.request();
+        let request = match self.changed_request().await? {
+            Ok(request) => request,
+            Err(error) => return self.model_failed(co, &Span::none(), error).await,
+        };
         let span = self.config.traced.chat(&target, &request);
         let mut stream = span.in_scope(|| self.step.model.stream(request, ctx));
+        if let Some(plugins) = &self.plugins {
+            stream = plugins.stream(stream);
+        }
         self.live.begin_answer();
         self.ids.begin();
         let mut finished = false;
@@ -59,6 +67,15 @@ impl Driver {
         answer.invalid = self.invalid(&answer.assembled);
         self.live.feed(Input::Answered(Box::new(answer)));
         Ok(())
+    }
+
+    /// The request of the step as the plugins have it.
+    async fn changed_request(&mut self) -> Result<Result<Request, ModelError>, Interruption> {
+        let request = self.request();
+        match &self.plugins {
+            Some(plugins) => self.interrupt.race(plugins.step(request, self.live.run().step())).await,
+            None => Ok(Ok(request)),
+        }
     }
 
     /// Calls of tools that are known only at run time say so.
