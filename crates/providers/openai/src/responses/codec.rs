@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall, error_of_response};
-use ai_provider::{Delivery, ModelError, Request, Warning};
+use ai_provider::{Capabilities, Delivery, FilePart, ModelError, Request, Warning};
 use http::{HeaderMap, StatusCode};
 
 use super::decode::{Asked, ResponsesDecoder};
@@ -48,6 +48,13 @@ impl ResponsesCodec {
         self
     }
 
+    /// What is known of a model: what its dialect can do, and whether it reasons.
+    pub fn capabilities(&self, model: &str) -> Capabilities {
+        let mut capabilities = self.dialect.capabilities.clone();
+        capabilities.reasoning |= self.dialect.models.is_reasoning(model);
+        capabilities
+    }
+
     /// How the server speaks.
     pub fn dialect(&self) -> &ResponsesDialect {
         &self.dialect
@@ -56,10 +63,15 @@ impl ResponsesCodec {
 
 impl Codec for ResponsesCodec {
     fn encode(&self, request: &Request, info: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError> {
-        let (body, warnings) = encode::body(&self.dialect, request, info)?;
+        let origin = info.origin();
+        let (body, warnings) = encode::body(&self.dialect, request, info, &origin)?;
         let mut call = HttpCall::post_json(&self.url, &body)?;
         call.headers.extend(self.headers.clone());
         Ok((call, warnings))
+    }
+
+    fn must_download(&self, file: &FilePart, _info: &CallInfo<'_>) -> bool {
+        encode::must_download(&self.dialect, file)
     }
 
     fn framing(&self, delivery: Delivery) -> Framing {

@@ -32,6 +32,8 @@ pub struct ResponsesDialect {
     pub developer: bool,
     /// Whether the server keeps the items of its answers unless told not to, and takes references to them.
     pub stores: bool,
+    /// Whether the server fetches images and documents at URLs itself.
+    pub fetches: bool,
     /// Whether `presence_penalty` and `frequency_penalty` are taken.
     pub penalties: bool,
     /// The server's word for each level of reasoning. A level that is missing is not sent, with a warning.
@@ -63,7 +65,7 @@ const ROWS: &[Row] = &[
     ("openai", openai),
     ("azure", azure),
     ("xai", xai),
-    ("lmstudio", || open("lmstudio".into(), "http://127.0.0.1:1234/v1".into())),
+    ("lmstudio", lmstudio),
     ("llama.cpp", || open("llama.cpp".into(), "http://127.0.0.1:8080/v1".into())),
     ("generic", || open("generic".into(), "".into())),
 ];
@@ -135,6 +137,7 @@ fn open(name: Word, base_url: Word) -> ResponsesDialect {
         instructions: true,
         developer: false,
         stores: false,
+        fetches: true,
         penalties: true,
         effort_words: efforts![
             None: "none", Minimal: "minimal", Low: "low", Medium: "medium", High: "high", XHigh: "xhigh"
@@ -148,6 +151,12 @@ fn open(name: Word, base_url: Word) -> ResponsesDialect {
         custom_calls_at_server: false,
         raw_status: false,
     }
+}
+
+fn lmstudio() -> ResponsesDialect {
+    let mut dialect = open("lmstudio".into(), "http://127.0.0.1:1234/v1".into());
+    dialect.fetches = false;
+    dialect
 }
 
 fn openai() -> ResponsesDialect {

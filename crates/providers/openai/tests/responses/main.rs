@@ -10,5 +10,8 @@
     reason = "tests fail by panicking"
 )]
 
+mod calls;
 mod recordings;
+mod server;
+mod stream;
 mod support;

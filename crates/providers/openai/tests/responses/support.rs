@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use ai_http::{Endpoint, HttpModel, Transport};
+use ai_http::{CallInfo, Codec, Endpoint, HttpModel, IdSeed, Transport};
 use ai_openai::{ResponsesCodec, ResponsesDialect};
 use ai_provider::{
-    ApiKey, CallContext, Delivery, ErrorRecord, Finish, Keys, LanguageModel, Message, ModelError, Request,
-    StreamPart, TargetId,
+    Account, ApiKey, CallContext, Delivery, ErrorRecord, Finish, JsonObject, Keys, LanguageModel, Message,
+    ModelError, Request, RequestId, StreamPart, TargetId, Warning,
 };
-use ai_testkit::{Cut, MemoryReply, MemoryTransport, check_order, collect};
+use ai_testkit::{Cut, MemoryReply, MemoryTransport, check_order, collect, fold};
 use bytes::Bytes;
+use serde_json::{Value, json};
 
 pub const ENDPOINT: &str = "http://localhost/v1";
 
@@ -108,4 +109,115 @@ pub fn finish(parts: &[StreamPart]) -> Finish {
 pub fn event(json: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(json).unwrap();
     format!("event: {}\ndata: {json}\n\n", value["type"].as_str().unwrap())
+}
+
+/// The body a request becomes, as text, with the warnings.
+pub fn encoded(name: &str, model: &str, request: &Request) -> Result<(String, Vec<Warning>), ModelError> {
+    let target = TargetId::new(name.to_owned(), model, ENDPOINT);
+    let account = account();
+    let info = CallInfo {
+        target: &target,
+        account: Some(&account),
+        delivery: request.delivery,
+        ids: IdSeed::new(&RequestId::from("request-1")),
+    };
+    let (call, warnings) = codec(name).encode(request, &info)?;
+    Ok((String::from_utf8(call.body.to_vec()).unwrap(), warnings))
+}
+
+/// The account of the key that [`model`] uses.
+pub fn account() -> Account {
+    ApiKey::new("sk-secret-of-the-test").unwrap().account().clone()
+}
+
+/// The body of a request as JSON, and what was warned of.
+pub fn sent(name: &str, model: &str, request: &Request) -> (Value, Vec<String>) {
+    let (body, warnings) = encoded(name, model, request).unwrap();
+    (serde_json::from_str(&body).unwrap(), warnings.iter().map(ToString::to_string).collect())
+}
+
+/// The same where nothing is to be warned of.
+pub fn body(name: &str, request: &Request) -> Value {
+    let (body, warnings) = sent(name, "m", request);
+    assert_eq!(warnings, [""; 0]);
+    body
+}
+
+/// What a model of this name answered in this stream, as a message of a history.
+pub async fn said(name: &str, body: impl Into<Bytes>) -> Message {
+    let model = model(name, MemoryTransport::new().reply(MemoryReply::sse(body)));
+    let (answer, error) = fold(model.stream(Request::new([Message::user("Hi")]), CallContext::new())).await;
+    assert!(error.is_none(), "{error:?}");
+    Message::Assistant(answer.message)
+}
+
+pub fn events(list: &[Value]) -> String {
+    list.iter().map(|json| event(&json.to_string())).collect()
+}
+
+pub fn created() -> Value {
+    json!({"type": "response.created", "response": {
+        "id": "resp_1", "object": "response", "created_at": 7, "model": "m-1", "status": "in_progress",
+    }})
+}
+
+/// The first event of a response that the server keeps.
+pub fn kept() -> Value {
+    let mut created = created();
+    created["response"]["store"] = true.into();
+    created
+}
+
+pub fn added(index: usize, item: Value) -> Value {
+    json!({"type": "response.output_item.added", "output_index": index, "item": item})
+}
+
+pub fn done(index: usize, item: Value) -> Value {
+    json!({"type": "response.output_item.done", "output_index": index, "item": item})
+}
+
+/// A delta of this kind for the item of this index and id.
+pub fn delta(kind: &str, index: usize, id: &str, text: &str) -> Value {
+    json!({
+        "type": format!("response.{kind}.delta"), "output_index": index, "item_id": id,
+        "content_index": 0, "summary_index": 0, "delta": text,
+    })
+}
+
+pub fn completed() -> Value {
+    json!({"type": "response.completed", "response": {
+        "id": "resp_1", "status": "completed", "model": "m-1", "output": [],
+        "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
+    }})
+}
+
+pub fn incomplete(reason: &str) -> Value {
+    json!({"type": "response.incomplete", "response": {
+        "id": "resp_1", "status": "incomplete", "incomplete_details": {"reason": reason},
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }})
+}
+
+/// A message item that is done.
+pub fn message(id: &str, text: &str) -> Value {
+    json!({"type": "message", "id": id, "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}]})
+}
+
+pub fn function_call(id: &str, call_id: &str, name: &str, arguments: &str) -> Value {
+    json!({"type": "function_call", "id": id, "call_id": call_id, "name": name, "arguments": arguments,
+        "status": "completed"})
+}
+
+/// The events of a call: begun, in pieces, done.
+pub fn called(index: usize, id: &str, call_id: &str, name: &str, pieces: &[&str]) -> Vec<Value> {
+    let mut list = vec![added(index, function_call(id, call_id, name, ""))];
+    list.extend(pieces.iter().map(|piece| delta("function_call_arguments", index, id, piece)));
+    list.push(done(index, function_call(id, call_id, name, &pieces.concat())));
+    list
+}
+
+/// The metadata of a part under the name of its provider.
+pub fn values<'a>(metadata: &'a Option<Box<ai_provider::ProviderMetadata>>, name: &str) -> &'a JsonObject {
+    metadata.as_ref().unwrap().get(name).unwrap()
 }

@@ -105,7 +105,7 @@ impl ResponsesDecoder {
         let name = self.tool(kind);
         let mut call = ToolCall::new(id.clone(), &*name, server::input(kind, item));
         call.provider_executed = true;
-        call.metadata = self.mint.metadata(item_id, []);
+        call.metadata = self.mint.begun(item_id, []);
         out.push(StreamPart::ToolInputStart {
             id: id.clone(),
             tool_name: name.clone(),
@@ -161,7 +161,7 @@ impl ResponsesDecoder {
         match state {
             State::Text(mut block) => {
                 self.whole_message(item, &mut block, &mut joiner, out)?;
-                block.close(&mut joiner, &self.mint, out);
+                block.close(true, &mut joiner, &self.mint, out);
             }
             State::Reasoning(mut block) => {
                 for (part, words) in reasoning_parts(item) {
@@ -169,7 +169,7 @@ impl ResponsesDecoder {
                         block.add(part, words.into(), false, &mut joiner, &mut self.mint, out);
                     }
                 }
-                block.close(text(item, "encrypted_content"), &mut joiner, &self.mint, out);
+                block.close(true, text(item, "encrypted_content"), &mut joiner, &self.mint, out);
             }
             State::Call(call) => self.finish_call(kind, item, item_id, call, &mut joiner, out)?,
             State::Server(call) => {
@@ -255,10 +255,10 @@ impl ResponsesDecoder {
         done.metadata = match kind {
             "function_call" => {
                 let namespace = text(item, "namespace").map(|namespace| (NAMESPACE, namespace.into()));
-                self.mint.metadata(item_id, namespace)
+                self.mint.done(item_id, namespace)
             }
-            "code_interpreter_call" => self.mint.metadata(item_id, []),
-            _ => self.mint.metadata(item_id, [(ITEM, server::kept(kind, item))]),
+            "code_interpreter_call" => self.mint.done(item_id, []),
+            _ => self.mint.done(item_id, [(ITEM, server::kept(kind, item))]),
         };
         self.called |= matches!(kind, "function_call" | "custom_tool_call");
         let (id, name) = (done.id.clone(), done.name.clone());
@@ -283,7 +283,7 @@ impl ResponsesDecoder {
         result.provider_executed = true;
         result.dynamic = dynamic;
         let item_id = text(item, "id").unwrap_or_default();
-        result.metadata = self.mint.metadata(item_id, [(ITEM, server::kept(kind, item))]);
+        result.metadata = self.mint.done(item_id, [(ITEM, server::kept(kind, item))]);
         out.push(StreamPart::ToolResult(Box::new(result)));
         Ok(())
     }
@@ -318,7 +318,7 @@ impl ResponsesDecoder {
                 let mut call = ToolCall::new(self.mint.call(""), name, server::input(kind, item));
                 call.provider_executed = true;
                 call.dynamic = true;
-                call.metadata = self.mint.metadata(item_id, [(ITEM, server::kept(kind, item))]);
+                call.metadata = self.mint.done(item_id, [(ITEM, server::kept(kind, item))]);
                 let tool_call_id = call.id.clone();
                 out.push(StreamPart::ToolCall(Box::new(call)));
                 let approval_id = text(item, "approval_request_id").unwrap_or(item_id).into();
@@ -329,7 +329,7 @@ impl ResponsesDecoder {
                 let wire_id = text(item, "call_id").unwrap_or(item_id);
                 let mut call =
                     ToolCall::new(self.mint.call(wire_id), self.tool(kind), server::input(kind, item));
-                call.metadata = self.mint.metadata(item_id, [(ITEM, server::kept(kind, item))]);
+                call.metadata = self.mint.done(item_id, [(ITEM, server::kept(kind, item))]);
                 self.called |= server::is_waited_for(kind);
                 out.push(StreamPart::ToolCall(Box::new(call)));
                 Ok(())
@@ -345,7 +345,7 @@ impl ResponsesDecoder {
             Role::Server | Role::Opaque => {
                 let namespace = &self.mint.origin.target.provider;
                 let kind = format!("{namespace}.{kind}");
-                let metadata = self.mint.metadata(item_id, [(ITEM, item.clone().into())]);
+                let metadata = self.mint.done(item_id, [(ITEM, item.clone().into())]);
                 out.push(StreamPart::Custom(CustomPart {
                     kind,
                     options: ProviderOptions::default(),
@@ -368,7 +368,7 @@ impl ResponsesDecoder {
         let mut call = ToolCall::new(self.mint.call(item_id), name, input);
         call.provider_executed = true;
         call.dynamic = dynamic;
-        call.metadata = self.mint.metadata(item_id, []);
+        call.metadata = self.mint.done(item_id, []);
         let id = call.id.clone();
         out.push(StreamPart::ToolCall(Box::new(call)));
         id
@@ -378,11 +378,11 @@ impl ResponsesDecoder {
     pub(super) fn close(&mut self, complete: bool, out: &mut Parts) {
         for mut item in self.items.take_open() {
             match &mut item.state {
-                State::Text(block) => block.close(&mut item.joiner, &self.mint, out),
-                State::Reasoning(block) => block.close(None, &mut item.joiner, &self.mint, out),
+                State::Text(block) => block.close(false, &mut item.joiner, &self.mint, out),
+                State::Reasoning(block) => block.close(false, None, &mut item.joiner, &self.mint, out),
                 State::Call(call) if complete && call.is_whole() => {
                     let mut done = call.finish(None, &mut self.mint, out);
-                    done.metadata = self.mint.metadata(&item.id, []);
+                    done.metadata = self.mint.done(&item.id, []);
                     self.called |= !call.at_server;
                     out.push(StreamPart::ToolCall(Box::new(done)));
                 }

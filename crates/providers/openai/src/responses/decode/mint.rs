@@ -61,8 +61,18 @@ impl Mint {
         self.ids.id("source", nth)
     }
 
-    /// Metadata of a part that was made of this item.
-    pub(super) fn metadata(
+    /// Metadata of a part that was made of this item, which is done: if the server keeps it, it can be referred to.
+    pub(super) fn done(
+        &self,
+        item_id: &str,
+        more: impl IntoIterator<Item = (&'static str, Value)>,
+    ) -> Option<Box<ProviderMetadata>> {
+        let stored = (self.stored && !item_id.is_empty()).then(|| (STORED, true.into()));
+        self.begun(item_id, stored.into_iter().chain(more))
+    }
+
+    /// Metadata of a part that is made of this item.
+    pub(super) fn begun(
         &self,
         item_id: &str,
         more: impl IntoIterator<Item = (&'static str, Value)>,
@@ -73,9 +83,6 @@ impl Mint {
         }
         if let Some(id) = &self.response_id {
             values.insert(RESPONSE_ID.into(), id.as_str().into());
-        }
-        if self.stored {
-            values.insert(STORED.into(), true.into());
         }
         values.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         self.minted(values)

@@ -205,14 +205,19 @@ impl ResponsesDecoder {
         }
     }
 
-    /// An item as an object. Half a character in it is no reason not to read the rest.
+    /// An item as an object. Half a character in a text is no reason not to read the rest; in a call it is one, since
+    /// a tool would run with it.
     fn item_of(&self, raw: Raw<'_>) -> Result<Option<JsonObject>, ModelError> {
         let Some(raw) = raw.0 else { return Ok(None) };
         let read = |json: &str| serde_json::from_str::<JsonObject>(json);
-        let item = read(raw.get())
-            .or_else(|error| halves::replaced(raw.get()).map_or(Err(error), |json| read(&json)));
-        item.map(Some).map_err(|error| {
-            ModelError::new(ErrorClass::Protocol, format!("an item of the response cannot be read: {error}"))
+        let is_call =
+            |item: &JsonObject| server::text(item, "type").is_some_and(|kind| kind.ends_with("_call"));
+        read(raw.get()).map(Some).or_else(|error| {
+            let mended = halves::replaced(raw.get()).and_then(|json| read(&json).ok());
+            mended.filter(|item| !is_call(item)).map(Some).ok_or_else(|| {
+                let message = format!("an item of the response cannot be read: {error}");
+                ModelError::new(ErrorClass::Protocol, message)
+            })
         })
     }
 

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use ai_http::Parts;
 use ai_http::halves::Joiner;
-use ai_provider::{Id, StreamPart};
+use ai_provider::{Id, ProviderMetadata, StreamPart};
 use serde_json::Value;
 
 use super::mint::Mint;
@@ -56,7 +56,7 @@ impl Reasoning {
     ) {
         if self.part != Some(part) {
             if self.part.is_some() {
-                self.end(None, joiner, mint, out);
+                self.end(mint.begun(&self.item_id, self.form()), joiner, out);
                 self.block = start(&self.item_id, self.came.len(), mint, out);
             }
             self.part = Some(part);
@@ -68,33 +68,40 @@ impl Reasoning {
         }
     }
 
-    /// The item is over. What is encrypted of it goes with its last block.
+    /// The item is over, and `done` unless the answer ended before it. What is encrypted of it goes with its last
+    /// block.
     pub(super) fn close(
         &mut self,
+        done: bool,
         encrypted: Option<&str>,
         joiner: &mut Joiner,
         mint: &Mint,
         out: &mut Parts,
     ) {
-        self.end(encrypted, joiner, mint, out);
+        let encrypted = encrypted.map(|encrypted| (ENCRYPTED, encrypted.into()));
+        let metadata = match done {
+            true => mint.done(&self.item_id, encrypted.into_iter().chain(self.form())),
+            false => mint.begun(&self.item_id, encrypted.into_iter().chain(self.form())),
+        };
+        self.end(metadata, joiner, out);
     }
 
-    fn end(&self, encrypted: Option<&str>, joiner: &mut Joiner, mint: &Mint, out: &mut Parts) {
+    fn form(&self) -> Option<(&'static str, Value)> {
+        self.part.filter(|part| part.form == Form::Content).map(|_| (FORM, CONTENT.into()))
+    }
+
+    fn end(&self, metadata: Option<Box<ProviderMetadata>>, joiner: &mut Joiner, out: &mut Parts) {
         let id = self.block.clone();
         if let Some(lost) = joiner.end() {
             out.push(StreamPart::ReasoningDelta { id: id.clone(), delta: lost.to_string(), metadata: None });
         }
-        let form = self.part.filter(|part| part.form == Form::Content).map(|_| (FORM, CONTENT));
-        let values = form.into_iter().chain(encrypted.map(|encrypted| (ENCRYPTED, encrypted)));
-        let metadata =
-            mint.minted(values.map(|(name, value)| (name.to_owned(), Value::from(value))).collect());
         out.push(StreamPart::ReasoningEnd { id, metadata });
     }
 }
 
 fn start(item_id: &str, nth: usize, mint: &mut Mint, out: &mut Parts) -> Id {
     let id = mint.block(&format!("{item_id}:{nth}"));
-    let metadata = mint.metadata(item_id, []);
+    let metadata = mint.begun(item_id, []);
     out.push(StreamPart::ReasoningStart { id: id.clone(), metadata });
     id
 }

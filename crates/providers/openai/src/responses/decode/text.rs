@@ -14,6 +14,7 @@ const MAX_ANNOTATIONS: usize = 4_096;
 /// The text of a message: one block, whatever parts its content has.
 #[derive(Debug)]
 pub(super) struct Text {
+    item_id: String,
     block: Id,
     /// The parts of its content of which something came.
     came: Vec<i64>,
@@ -23,9 +24,9 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn open(item_id: &str, phase: Option<&str>, mint: &mut Mint, out: &mut Parts) -> Self {
         let block = mint.block(item_id);
-        let metadata = mint.metadata(item_id, phase.map(|phase| (PHASE, phase.into())));
+        let metadata = mint.begun(item_id, phase.map(|phase| (PHASE, phase.into())));
         out.push(StreamPart::TextStart { id: block.clone(), metadata });
-        Self { block, came: Vec::new(), annotations: Vec::new() }
+        Self { item_id: item_id.to_owned(), block, came: Vec::new(), annotations: Vec::new() }
     }
 
     pub(super) fn came(&self, part: i64) -> bool {
@@ -63,15 +64,17 @@ impl Text {
         }
     }
 
-    pub(super) fn close(&mut self, joiner: &mut Joiner, mint: &Mint, out: &mut Parts) {
+    /// The block ends; its item is `done` unless the answer ended before it.
+    pub(super) fn close(&mut self, done: bool, joiner: &mut Joiner, mint: &Mint, out: &mut Parts) {
         let id = self.block.clone();
         if let Some(lost) = joiner.end() {
             out.push(StreamPart::TextDelta { id: id.clone(), delta: lost.to_string(), metadata: None });
         }
         let annotations = std::mem::take(&mut self.annotations);
-        let metadata = match annotations.is_empty() {
-            true => None,
-            false => mint.minted([(ANNOTATIONS.to_owned(), annotations.into())].into_iter().collect()),
+        let annotations = (!annotations.is_empty()).then(|| (ANNOTATIONS, annotations.into()));
+        let metadata = match done {
+            true => mint.done(&self.item_id, annotations),
+            false => mint.begun(&self.item_id, annotations),
         };
         out.push(StreamPart::TextEnd { id, metadata });
     }

@@ -1,0 +1,283 @@
+//! What the model said, as the items it was.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use ai_http::{Paired, is_json_object, legal_tool_name};
+use ai_provider::{
+    AssistantMessage, AssistantPart, JsonObject, ProviderMetadata, ReasoningPart, TextPart, ToolCall,
+    ToolOutput, ToolResult,
+};
+use serde_json::Value;
+
+use super::input::{Kept, Writer, metadata_of};
+use super::wire::{Item, ReasoningText, Said};
+use crate::responses::minted::{self, CONTENT, ENCRYPTED, FORM, ITEM, ITEM_ID, NAMESPACE, PHASE, STORED};
+
+/// One message on its way out.
+#[derive(Debug, Default)]
+struct Message<'a> {
+    /// Reasoning that waits for the item it belongs to: the API refuses it alone.
+    reasoning: Vec<Thought<'a>>,
+    /// Items that are referred to already: several parts may be of one.
+    referred: HashSet<&'a str>,
+    /// Reasoning was left out: what follows it can no longer be referred to.
+    broken: bool,
+}
+
+/// A reasoning item, put together from its parts.
+#[derive(Debug)]
+struct Thought<'a> {
+    id: &'a str,
+    stored: bool,
+    encrypted: Option<&'a str>,
+    summary: Vec<&'a str>,
+    content: Vec<&'a str>,
+}
+
+impl<'a> Writer<'a, '_> {
+    pub(super) fn assistant(&mut self, message: &'a AssistantMessage, calls: &[Paired<'a>]) {
+        let mut state = Message::default();
+        let mut nth = 0;
+        for part in &message.parts {
+            match part {
+                AssistantPart::Reasoning(part) => self.note_reasoning(part, &mut state),
+                AssistantPart::Text(part) => self.said(part, message, &mut state),
+                AssistantPart::ToolCall(call) if !call.provider_executed => {
+                    if let Some(paired) = calls.get(nth) {
+                        self.call(paired, &mut state);
+                    }
+                    nth += 1;
+                }
+                AssistantPart::ToolCall(call) => {
+                    self.server_item(part, None, has_result(message, call), &mut state)
+                }
+                AssistantPart::ToolResult(result) => self.server_item(part, Some(result), false, &mut state),
+                AssistantPart::Custom(_) => self.server_item(part, None, false, &mut state),
+                // What they are about stands in the text and in the calls.
+                AssistantPart::Source(_) | AssistantPart::ToolApprovalRequest(_) => {}
+                AssistantPart::File(_) | AssistantPart::ReasoningFile(_) => {
+                    self.notes.unsupported("messages", "files a model made cannot go back to this API");
+                }
+                _ => {
+                    self.notes.unsupported("messages", "an assistant's part of an unknown kind was left out");
+                }
+            }
+        }
+        if !state.reasoning.is_empty() {
+            self.notes.unsupported("reasoning", "reasoning that nothing follows was left out of the history");
+        }
+        self.results(calls);
+    }
+
+    /// Keeps reasoning for the item that follows it.
+    fn note_reasoning(&mut self, part: &'a ReasoningPart, state: &mut Message<'a>) {
+        let metadata = part.metadata.as_deref();
+        let own = minted::own(metadata, self.scope.origin);
+        let Some((values, id)) = own.and_then(|values| Some((values, text(values, ITEM_ID)?))) else {
+            if !part.text.trim().is_empty() || minted::is_foreign(metadata, self.scope.origin) {
+                self.notes.unsupported("reasoning", "reasoning of another model was left out of the history");
+            }
+            state.broken = true;
+            return;
+        };
+        let last = state.reasoning.last().is_some_and(|thought| thought.id == id);
+        if !last {
+            let (summary, content) = (Vec::new(), Vec::new());
+            state.reasoning.push(Thought { id, stored: false, encrypted: None, summary, content });
+        }
+        let Some(thought) = state.reasoning.last_mut() else { return };
+        thought.stored |= is_stored(values);
+        thought.encrypted = text(values, ENCRYPTED).or(thought.encrypted);
+        if !part.text.is_empty() {
+            match text(values, FORM) {
+                Some(CONTENT) => thought.content.push(&part.text),
+                _ => thought.summary.push(&part.text),
+            }
+        }
+    }
+
+    /// Writes the reasoning that waits, now that something follows it.
+    fn flush_reasoning(&mut self, state: &mut Message<'a>) {
+        for thought in std::mem::take(&mut state.reasoning) {
+            let Thought { id, stored, encrypted, summary, content } = thought;
+            if stored && self.kept != Kept::Sent && !state.broken {
+                self.refer(id, state);
+                continue;
+            }
+            // Without its content an item is a bare id, which means something only to a server that keeps it.
+            if encrypted.is_none() && (self.scope.dialect.stores || content.is_empty()) {
+                self.notes.unsupported(
+                    "reasoning",
+                    "reasoning that is neither kept by the server nor encrypted was left out of the history",
+                );
+                state.broken = true;
+                continue;
+            }
+            let texts = |texts: Vec<&'a str>, r#type| {
+                texts.into_iter().map(|text| ReasoningText { r#type, text }).collect()
+            };
+            self.items.push(Item::Reasoning {
+                r#type: "reasoning",
+                id,
+                summary: texts(summary, "summary_text"),
+                content: texts(content, "reasoning_text"),
+                encrypted_content: encrypted,
+            });
+        }
+    }
+
+    /// Refers to an item that the server keeps, once; where the server adds such items itself, not at all.
+    fn refer(&mut self, id: &'a str, state: &mut Message<'a>) {
+        if state.referred.insert(id) && self.kept == Kept::Referred {
+            self.items.push(Item::Reference { r#type: "item_reference", id });
+        }
+    }
+
+    /// The id of the item a part was made of, if it can be referred to.
+    fn kept_item(&self, metadata: Option<&'a ProviderMetadata>, state: &Message<'a>) -> Option<&'a str> {
+        let values = minted::own(metadata, self.scope.origin)?;
+        let refers = self.kept != Kept::Sent && !state.broken && is_stored(values);
+        refers.then(|| text(values, ITEM_ID)).flatten()
+    }
+
+    fn said(&mut self, part: &'a TextPart, message: &'a AssistantMessage, state: &mut Message<'a>) {
+        if part.text.trim().is_empty() {
+            return;
+        }
+        self.flush_reasoning(state);
+        if let Some(id) = self.kept_item(part.metadata.as_deref(), state) {
+            return self.refer(id, state);
+        }
+        let own = minted::own(part.metadata.as_deref(), self.scope.origin);
+        let mut extra = self.scope.extra(&message.options, &["type", "role", "content", "phase", "id"]);
+        extra.extend(self.scope.extra(&part.options, &["type", "role", "content", "phase", "id", "text"]));
+        self.items.push(Item::Said {
+            r#type: "message",
+            role: "assistant",
+            content: [Said { r#type: "output_text", text: &part.text }],
+            phase: own.and_then(|values| text(values, PHASE)),
+            extra,
+        });
+    }
+
+    fn call(&mut self, paired: &Paired<'a>, state: &mut Message<'a>) {
+        self.flush_reasoning(state);
+        let call = paired.call;
+        let own = minted::own(call.metadata.as_deref(), self.scope.origin);
+        let raw = raw_item(call, own);
+        // Where the result has not the form of such a call, both go out as those of a function.
+        let special = raw.is_none() || self.special(paired).is_some();
+        // Its result names the call by the id it has on the wire.
+        if special
+            && *paired.wire_id == *call.id
+            && let Some(id) = self.kept_item(call.metadata.as_deref(), state)
+        {
+            return self.refer(id, state);
+        }
+        if let Some(item) = raw.filter(|_| special) {
+            self.items.push(Item::Raw(Cow::Borrowed(item)));
+            return;
+        }
+        let name = self.name(call);
+        if let Some(input) = self.custom_input(call) {
+            let call_id = paired.wire_id.clone();
+            self.items.push(Item::CustomCall { r#type: "custom_tool_call", call_id, name, input });
+            return;
+        }
+        self.items.push(Item::Call {
+            r#type: "function_call",
+            call_id: paired.wire_id.clone(),
+            name,
+            arguments: if is_json_object(&call.input) { &call.input } else { "{}" },
+            namespace: own.and_then(|values| text(values, NAMESPACE)),
+        });
+    }
+
+    /// The text that went into a call of a custom tool that is offered still.
+    pub(super) fn custom_input(&self, call: &ToolCall) -> Option<String> {
+        let offered = self.scope.request.tools.iter().find(|tool| tool.name() == call.name)?;
+        let ai_provider::ToolDefinition::Provider(tool) = offered else { return None };
+        if super::tools::server_tool(self.scope, tool) != Some("custom") {
+            return None;
+        }
+        Some(match call.input_json() {
+            Ok(Value::String(text)) => text,
+            _ => call.input.clone(),
+        })
+    }
+
+    /// The name of a called tool; one that is offered is the caller's own affair.
+    fn name(&mut self, call: &'a ToolCall) -> Cow<'a, str> {
+        if self.scope.request.tools.iter().any(|tool| tool.name() == call.name) {
+            return Cow::Borrowed(&call.name);
+        }
+        let name = legal_tool_name(&call.name);
+        if *name != *call.name {
+            self.notes.compatibility("messages", "the name of a call was replaced: this API refuses it");
+        }
+        name
+    }
+
+    /// An item of the server's own: as it came, or by its id. The result of a call has the whole item.
+    fn server_item(
+        &mut self,
+        part: &'a AssistantPart,
+        result: Option<&'a ToolResult>,
+        told_by_result: bool,
+        state: &mut Message<'a>,
+    ) {
+        if told_by_result {
+            return;
+        }
+        let metadata = metadata_of(part);
+        let item = minted::own(metadata, self.scope.origin).and_then(|values| values.get(ITEM));
+        let Some(item) = item else {
+            self.notes.unsupported("messages", "calls and parts of another provider were left out");
+            return;
+        };
+        self.flush_reasoning(state);
+        match (self.kept_item(metadata, state), picture(item, result)) {
+            (Some(id), _) => self.refer(id, state),
+            (None, Some(item)) => self.items.push(Item::Raw(Cow::Owned(item))),
+            (None, None) => self.items.push(Item::Raw(Cow::Borrowed(item))),
+        }
+    }
+}
+
+/// Whether what came of a call of the server's own stands in the message too.
+fn has_result(message: &AssistantMessage, call: &ToolCall) -> bool {
+    message.parts.iter().any(|part| match part {
+        AssistantPart::ToolResult(result) => result.tool_call_id == call.id,
+        _ => false,
+    })
+}
+
+/// The item of an image, with the image in it again.
+fn picture(item: &Value, result: Option<&ToolResult>) -> Option<Value> {
+    if item.get("type")? != "image_generation_call" {
+        return None;
+    }
+    let ToolOutput::Content(content) = &result?.output else { return None };
+    let image = content.iter().find_map(|content| match content {
+        ai_provider::ToolContent::File(file) => file.data.to_base64(),
+        _ => None,
+    })?;
+    let mut item = item.clone();
+    item.as_object_mut()?.insert("result".into(), image.into());
+    Some(item)
+}
+
+/// The item of a call that is none of a function.
+fn raw_item<'a>(call: &ToolCall, own: Option<&'a JsonObject>) -> Option<&'a Value> {
+    let item = own?.get(ITEM)?;
+    (item.get("call_id").and_then(Value::as_str) == Some(&*call.id)).then_some(item)
+}
+
+fn is_stored(values: &JsonObject) -> bool {
+    values.get(STORED).and_then(Value::as_bool) == Some(true)
+}
+
+fn text<'a>(values: &'a JsonObject, name: &str) -> Option<&'a str> {
+    values.get(name)?.as_str().filter(|text| !text.is_empty())
+}
