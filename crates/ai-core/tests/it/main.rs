@@ -15,6 +15,7 @@ mod approval;
 mod endings;
 mod machine;
 mod middleware;
+mod output;
 mod properties;
 mod registry;
 mod seam;
