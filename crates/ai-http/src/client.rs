@@ -70,10 +70,27 @@ impl Client {
         call: HttpCall,
         ctx: CallContext,
     ) -> Result<T, ModelError> {
+        self.fetch_with(target, call, &[], ctx).await
+    }
+
+    /// As [`fetch_json`](Self::fetch_json), with headers of the request's own: they replace or, where the value is
+    /// `None`, remove those of client and key.
+    ///
+    /// # Errors
+    /// As [`fetch_json`](Self::fetch_json); `InvalidRequest` for a header that is not legal.
+    pub async fn fetch_with<T: DeserializeOwned + Send + 'static>(
+        &self,
+        target: &TargetId,
+        call: HttpCall,
+        headers: &[(String, Option<String>)],
+        ctx: CallContext,
+    ) -> Result<T, ModelError> {
         let slot = Slot::new();
         let codec = DocumentCodec { call, slot: slot.clone() };
         let model = self.model(codec, target.clone(), Capabilities::default());
-        document::read(model.stream(document::request(), ctx), &slot).await
+        let mut request = document::request();
+        request.extra_headers = headers.to_vec();
+        document::read(model.stream(request, ctx), &slot).await
     }
 
     /// The labels of the keys.

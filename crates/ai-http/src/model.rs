@@ -116,6 +116,12 @@ impl<C: Codec> HttpModel<C> {
         self.with(|shared| shared.headers = headers)
     }
 
+    /// Adds headers to those that go with every call, and replaces those of the same name.
+    #[must_use]
+    pub fn and_headers(self, headers: HeaderMap) -> Self {
+        self.with(|shared| shared.headers.extend(headers))
+    }
+
     /// Sets how files are got at URLs the model cannot fetch. Default: not at all, which is an error where a user
     /// gives one.
     #[must_use]

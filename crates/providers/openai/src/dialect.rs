@@ -1,9 +1,12 @@
 use std::borrow::Cow;
 
-use ai_http::CallIds;
-use ai_provider::{Capabilities, ReasoningEffort, UnifiedFinish};
+use ai_http::{CallIds, Endpoint, path_segment};
+use ai_provider::{Capabilities, ModelError, ReasoningEffort, UnifiedFinish};
 
+mod facts;
 mod table;
+
+pub use facts::{KnownModels, ModelFacts};
 
 /// Text that is mostly a literal of the table, and may be read from a file.
 pub type Word = Cow<'static, str>;
@@ -26,8 +29,16 @@ pub struct Dialect {
     pub name: Word,
     /// Where the server is reached if the caller does not say; empty if there is no usual place.
     pub base_url: Word,
+    /// What stands between the base URL and the path of a call; `{model}` stands for the model.
+    pub path_prefix: Word,
+    /// Query parameters of each call. Those of the base URL win.
+    pub query: Cow<'static, [(Word, Word)]>,
+    /// How a key is shown.
+    pub key: KeyForm,
     /// What its models can do, as far as that is true of all of them.
     pub capabilities: Capabilities,
+    /// What is known of some of them beyond that.
+    pub known_models: KnownModels,
 
     /// The field of the answer's token limit: `max_tokens` or `max_completion_tokens`.
     pub max_tokens: Word,
@@ -54,11 +65,15 @@ pub struct Dialect {
     /// The form of a JSON schema, where
     /// [`structured_output`](ai_provider::Capabilities::structured_output) says that there is one.
     pub schema: SchemaForm,
+    /// Whether JSON without a schema can be asked for (`json_object`).
+    pub json_object: bool,
     /// Whether JSON without a schema must also be asked for in words.
     pub json_in_words: bool,
+    /// Whether the server gets images at their URL.
+    pub image_urls: bool,
 
-    /// The word of the tool choice for "at least one".
-    pub required: Word,
+    /// The word of the tool choice for "at least one"; absent where there is none.
+    pub required: Option<Word>,
     /// How one tool is forced.
     pub named_tool: NamedTool,
     /// Tools that run at the server, by the part of their id behind the dot.
@@ -76,6 +91,16 @@ pub struct Dialect {
     pub replay_reasoning: bool,
     /// The field for reasoning in a history, where it is not known which one the server used.
     pub reasoning_field: Word,
+    /// The tag around reasoning within the text, where the server leaves it there: `think` for `<think>…</think>`.
+    pub reasoning_tag: Option<Word>,
+    /// Whether a piece of reasoning may come twice in a row.
+    pub repeats_reasoning: bool,
+    /// Whether the answer may begin with the assistant's text the request ends with.
+    pub echoes_prefill: bool,
+    /// The most texts one call for embeddings takes; any number if absent.
+    pub embedding_batch: Option<usize>,
+    /// Whether embeddings are asked for as base64, a quarter of the bytes; else as numbers.
+    pub embedding_base64: bool,
     /// Whether `completion_tokens` leaves reasoning out.
     pub reasoning_beside_completion: bool,
     /// Further finish reasons, beside those of OpenAI.
@@ -97,6 +122,18 @@ pub struct ModelRules {
     pub no_temperature: Cow<'static, [Word]>,
     /// The only models that take an effort; if empty, all do but the plain ones.
     pub effort: Cow<'static, [Word]>,
+    /// Models that refuse an assistant message without a field for reasoning: where there was none, it is empty.
+    pub always_reasoning: Cow<'static, [Word]>,
+}
+
+/// How a key is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyForm {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// Alone, in this header.
+    Header(Word),
 }
 
 /// How the reasoning effort is said.
@@ -121,6 +158,8 @@ pub enum EffortForm {
     },
     /// `chat_template_kwargs: {enable_thinking, reasoning_effort}`.
     Template,
+    /// `reasoning: {effort: WORD}`.
+    Object,
 }
 
 /// The form of a JSON schema.
@@ -144,6 +183,8 @@ pub enum NamedTool {
     ByName,
     /// By offering no other and asking for at least one call.
     Alone,
+    /// Not at all.
+    Absent,
 }
 
 impl Dialect {
@@ -161,6 +202,33 @@ impl Dialect {
     /// The names of the table.
     pub fn names() -> impl Iterator<Item = &'static str> {
         table::ROWS.iter().map(|(name, _)| *name)
+    }
+
+    /// What is known of a model: what its server says of all, and what is known of its kind.
+    ///
+    /// ```
+    /// let openai = ai_openai::Dialect::by_name("openai").unwrap();
+    /// assert_eq!(openai.capabilities_of("gpt-4.1-mini").context_window, Some(1_047_576));
+    /// assert_eq!(openai.capabilities_of("mine"), openai.capabilities);
+    /// ```
+    pub fn capabilities_of(&self, model: &str) -> Capabilities {
+        let mut capabilities = self.capabilities.clone();
+        capabilities.reasoning |= self.models.is_reasoning(model);
+        if let Some(facts) = facts::find(&self.known_models, base_of(model)) {
+            facts.apply(&mut capabilities);
+            capabilities.tool_result = capabilities.input;
+        }
+        capabilities
+    }
+
+    /// Where a call for this model goes.
+    pub(crate) fn url(&self, endpoint: &Endpoint, path: &str, model: &str) -> Result<String, ModelError> {
+        let path = match self.path_prefix.contains("{model}") {
+            true => format!("{}{path}", self.path_prefix.replace("{model}", &path_segment(model)?)),
+            false => format!("{}{path}", self.path_prefix),
+        };
+        let query: Vec<_> = self.query.iter().map(|(name, value)| (&**name, &**value)).collect();
+        Ok(endpoint.url(&path, &query))
     }
 
     pub(crate) fn finish(&self, raw: &str) -> UnifiedFinish {
@@ -195,6 +263,10 @@ impl ModelRules {
         matches(&self.no_temperature, model)
     }
 
+    pub(crate) fn always_has_reasoning(&self, model: &str) -> bool {
+        matches(&self.always_reasoning, model)
+    }
+
     pub(crate) fn takes_effort(&self, model: &str) -> bool {
         !self.is_plain(model) && (self.effort.is_empty() || matches(&self.effort, model))
     }
@@ -207,7 +279,11 @@ fn with_tool_results(mut dialect: Dialect) -> Dialect {
 }
 
 /// Fine-tuned models (`ft:BASE:…`) follow the rules of their base.
+fn base_of(model: &str) -> &str {
+    model.strip_prefix("ft:").unwrap_or(model)
+}
+
 fn matches(prefixes: &[Word], model: &str) -> bool {
-    let model = model.strip_prefix("ft:").unwrap_or(model);
+    let model = base_of(model);
     prefixes.iter().any(|prefix| model.starts_with(&**prefix))
 }

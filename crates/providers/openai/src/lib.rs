@@ -13,7 +13,9 @@
 //! | `openai` | OpenAI |
 //! | `generic` | one nothing special is known about |
 //! | `xai`, `deepseek`, `groq`, `mistral`, `alibaba`, `moonshot`, `perplexity` | the services of these names |
-//! | `llama.cpp` | its own server |
+//! | `azure`, `azure-deployments` | Azure, with the model in the body (`…/openai/v1`) or a deployment in the path |
+//! | `openrouter` | the service of this name |
+//! | `ollama`, `vllm`, `lmstudio`, `llama.cpp` | servers of one's own |
 //!
 //! # Options
 //!
@@ -38,14 +40,19 @@
 mod codec;
 mod decode;
 mod dialect;
+mod embedding;
 mod encode;
 mod models;
 mod provider;
 mod responses;
+mod setup;
 mod strict;
 
 pub use ai_http::CallIds;
 pub use codec::ChatCodec;
-pub use dialect::{Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
+pub use dialect::{
+    Dialect, EffortForm, KeyForm, KnownModels, ModelFacts, ModelRules, NamedTool, SchemaForm, Word,
+};
 pub use provider::{OpenAi, OpenAiBuilder};
 pub use responses::{ResponsesCodec, ResponsesDialect};
+pub use setup::ModelSetup;

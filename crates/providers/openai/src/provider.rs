@@ -1,14 +1,20 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ai_http::{Client, ClientBuilder, Endpoint, HttpCall, client_setters};
+use ai_http::{Client, ClientBuilder, Codec, Endpoint, HeaderKey, HttpCall, client_setters, merge_field};
 use ai_provider::{
-    CallContext, Capabilities, ErrorClass, LanguageModel, ModelError, ModelInfo, Provider, TargetId,
+    CallContext, Capabilities, EmbeddingModel, ErrorClass, JsonObject, LanguageModel, ModelError, ModelInfo,
+    Provider, TargetId,
 };
 use async_trait::async_trait;
+use http::{HeaderMap, HeaderName};
+use serde_json::Value;
 
 use crate::codec::ChatCodec;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, KeyForm};
+use crate::embedding::OpenAiEmbedding;
 use crate::models::models;
+use crate::setup::ModelSetup;
 
 /// OpenAI, or a server that speaks like it.
 ///
@@ -32,6 +38,8 @@ pub struct OpenAi {
     dialect: Dialect,
     endpoint: Endpoint,
     client: Client,
+    extra_body: JsonObject,
+    models: BTreeMap<String, (ModelSetup, HeaderMap)>,
 }
 
 impl OpenAi {
@@ -49,11 +57,33 @@ impl OpenAi {
         TargetId::new(&self.name, model, self.endpoint.name())
     }
 
-    /// What is known of a model: what its dialect can do, and whether it reasons.
-    fn capabilities(&self, model: &str) -> Capabilities {
-        let mut capabilities = self.dialect.capabilities.clone();
-        capabilities.reasoning |= self.dialect.models.is_reasoning(model);
-        capabilities
+    /// An id as it can be asked for.
+    fn checked<'a>(&self, id: &'a str) -> Result<&'a str, ModelError> {
+        let id = id.trim();
+        match id.is_empty() || id.chars().any(char::is_control) {
+            true => Err(invalid(format!("{id:?} cannot be the id of a model"))),
+            false => Ok(id),
+        }
+    }
+
+    /// The fields that go into every body for this model.
+    fn extra_body(&self, id: &str) -> JsonObject {
+        let mut fields = self.extra_body.clone();
+        for (key, value) in self.models.get(id).into_iter().flat_map(|(setup, _)| &setup.extra_body) {
+            merge_field(&mut fields, key, value);
+        }
+        fields
+    }
+
+    /// A model around this codec, by what was set for it.
+    fn model<C: Codec>(&self, codec: C, id: &str, capabilities: Capabilities) -> Arc<dyn LanguageModel> {
+        let setup = self.models.get(id);
+        let capabilities = setup.and_then(|(setup, _)| setup.capabilities.clone()).unwrap_or(capabilities);
+        let model = self.client.model(codec, self.target(id), capabilities);
+        match setup {
+            Some((_, headers)) => Arc::new(model.and_headers(headers.clone())),
+            None => Arc::new(model),
+        }
     }
 }
 
@@ -64,12 +94,33 @@ impl Provider for OpenAi {
     }
 
     fn language_model(&self, id: &str) -> Result<Arc<dyn LanguageModel>, ModelError> {
-        let id = id.trim();
-        if id.is_empty() || id.chars().any(char::is_control) {
-            return Err(invalid(format!("{id:?} cannot be the id of a model")));
+        let id = self.checked(id)?;
+        let mut codec =
+            ChatCodec::new(self.dialect.clone(), self.endpoint.clone()).with_extra_body(self.extra_body(id));
+        if let Some(capabilities) = self.models.get(id).and_then(|(setup, _)| setup.capabilities.clone()) {
+            codec = codec.with_capabilities(capabilities);
         }
-        let codec = ChatCodec::new(self.dialect.clone(), self.endpoint.clone());
-        Ok(Arc::new(self.client.model(codec, self.target(id), self.capabilities(id))))
+        let capabilities = codec.capabilities(id);
+        Ok(self.model(codec, id, capabilities))
+    }
+
+    /// See [`Provider::embedding_model`]. `Unsupported` too for a provider with a full
+    /// [`endpoint_url`](OpenAiBuilder::endpoint_url): it has no place for embeddings. The fields of
+    /// [`extra_body`](OpenAiBuilder::extra_body) are for language models; those of a [`ModelSetup`] go along.
+    fn embedding_model(&self, id: &str) -> Result<Arc<dyn EmbeddingModel>, ModelError> {
+        let id = self.checked(id)?;
+        if matches!(self.endpoint, Endpoint::Full(_)) {
+            let message = format!("{} is reached by one URL alone, which has no embeddings", self.name);
+            return Err(ModelError::new(ErrorClass::Unsupported, message));
+        }
+        let setup = self.models.get(id);
+        Ok(Arc::new(OpenAiEmbedding {
+            dialect: Arc::new(self.dialect.clone()),
+            endpoint: self.endpoint.clone(),
+            client: self.client.clone(),
+            target: self.target(id),
+            extra_body: setup.map(|(setup, _)| setup.extra_body.clone()).unwrap_or_default(),
+        }))
     }
 
     /// See [`Provider::list_models`]. `Unsupported` too for a provider with a full
@@ -79,7 +130,8 @@ impl Provider for OpenAi {
             let message = format!("{} is reached by one URL alone, which has no list of models", self.name);
             return Err(ModelError::new(ErrorClass::Unsupported, message));
         }
-        let call = HttpCall::get(self.endpoint.url("models", &[]));
+        let query: Vec<_> = self.dialect.query.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let call = HttpCall::get(self.endpoint.url("models", &query));
         models(&self.client.fetch_json(&self.target(""), call, CallContext::new()).await?)
     }
 }
@@ -102,6 +154,8 @@ pub struct OpenAiBuilder {
     base_url: Option<String>,
     endpoint_url: Option<String>,
     client: ClientBuilder,
+    extra_body: JsonObject,
+    models: BTreeMap<String, ModelSetup>,
 }
 
 impl OpenAiBuilder {
@@ -136,6 +190,21 @@ impl OpenAiBuilder {
 
     client_setters!(client);
 
+    /// Sets a field of the body of every call of its language models, under those of a model and of a request: what
+    /// the SDK has no name for.
+    #[must_use]
+    pub fn extra_body(mut self, field: impl Into<String>, value: Value) -> Self {
+        self.extra_body.insert(field.into(), value);
+        self
+    }
+
+    /// Sets what differs for the model of this id.
+    #[must_use]
+    pub fn model(mut self, id: impl Into<String>, setup: ModelSetup) -> Self {
+        self.models.insert(id.into(), setup);
+        self
+    }
+
     /// Names the organization that pays (`OpenAI-Organization`).
     #[must_use]
     pub fn organization(self, id: impl Into<String>) -> Self {
@@ -168,8 +237,22 @@ impl OpenAiBuilder {
             }
             (None, base) => Endpoint::base(base)?,
         };
-        let client = self.client.build()?;
-        Ok(OpenAi { name, dialect, endpoint, client })
+        let client = match &dialect.key {
+            KeyForm::Bearer => self.client,
+            KeyForm::Header(header) => {
+                let parsed = HeaderName::try_from(&**header);
+                let header =
+                    parsed.map_err(|_| invalid(format!("{header:?} cannot be the name of a header")))?;
+                self.client.authorize_or(HeaderKey(header))
+            }
+        };
+        let client = client.build()?;
+        let models = self.models.into_iter().map(|(id, setup)| {
+            let headers = setup.header_map()?;
+            Ok((id, (setup, headers)))
+        });
+        let models = models.collect::<Result<_, ModelError>>()?;
+        Ok(OpenAi { name, dialect, endpoint, client, extra_body: self.extra_body, models })
     }
 }
 

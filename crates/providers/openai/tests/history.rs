@@ -386,7 +386,9 @@ fn options_of_a_message_or_part_go_into_it() {
     };
     let history = [Message::User(user), assistant([call("a", "f", "{}")]), Message::Tool(tool)];
     let cached = json!({"type": "ephemeral"});
-    let sent = messages("alibaba", history);
+    let (sent, warnings) = healed("alibaba", history);
+    let unused = |role: &str| format!("the option `role` of a message ({role}) is not used");
+    assert_eq!(warnings, [unused("user"), unused("tool")]);
     assert_eq!(
         sent[0],
         json!({"role": "user", "cache_control": cached,

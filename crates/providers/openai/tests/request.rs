@@ -43,6 +43,7 @@ fn sent(dialect: &Dialect, model: &str, request: &Request) -> (Value, Vec<String
     let features = warnings.iter().map(|warning| match warning {
         Warning::Unsupported { feature, .. } => format!("-{feature}"),
         Warning::Compatibility { feature, .. } => format!("~{feature}"),
+        Warning::Other { message } => format!("!{message}"),
         other => panic!("{other:?}"),
     });
     (serde_json::from_str(&body).unwrap(), features.collect())
@@ -72,6 +73,7 @@ fn each_setting_goes_under_the_dialects_name_or_is_warned_of() {
     let common = json!({"max_tokens": 100, "temperature": 0.2, "top_p": 0.9});
     let both = json!({"presence_penalty": 0.5, "frequency_penalty": -0.5});
     let thinking = json!({"thinking": {"type": "enabled"}, "reasoning_effort": "high"});
+    let plain = json!({"stop": ["END"], "seed": 7, "reasoning_effort": "high"});
     let cases = [
         (
             "openai",
@@ -118,6 +120,17 @@ fn each_setting_goes_under_the_dialects_name_or_is_warned_of() {
             json!({}),
             vec!["-topK", "-stopSequences", "-seed", "-reasoning"],
         ),
+        (
+            "openrouter",
+            vec![&common, &both],
+            json!({"top_k": 5, "stop": ["END"], "seed": 7, "reasoning": {"effort": "high"}}),
+            vec![],
+        ),
+        ("azure", vec![&common, &both, &plain], json!({}), vec!["-topK"]),
+        ("azure-deployments", vec![&common, &both, &plain], json!({}), vec!["-topK"]),
+        ("ollama", vec![&common, &both, &plain], json!({}), vec!["-topK"]),
+        ("vllm", vec![&common, &both, &plain], json!({"top_k": 5}), vec![]),
+        ("lmstudio", vec![&common, &both, &plain], json!({"top_k": 5}), vec![]),
         (
             "llama.cpp",
             vec![&common, &both],
@@ -408,7 +421,9 @@ fn options_and_the_extra_body_win_in_this_order() {
         .with("deepseek", "metadata", json!({"b": 2, "c": 2}))
         .with("anthropic", "top_p", json!(9));
     let request = request.with_extra("metadata", json!({"c": 3})).with_extra("seed", json!(4));
-    let (body, _) = sent(&dialect("deepseek"), "m", &request);
+    let (body, warnings) = sent(&dialect("deepseek"), "m", &request);
+    let overridden = "!`temperature` of the request is overridden by options or extra body";
+    assert_eq!(warnings, ["-seed", overridden]);
     assert_eq!((&body["temperature"], &body["seed"], &body["top_p"]), (&json!(0.3), &json!(4), &json!(0.5)));
     assert_eq!(body["metadata"], json!({"a": 1, "b": 2, "c": 3}));
 }

@@ -10,26 +10,29 @@ use ai_http::{
     excerpt, halves,
 };
 use ai_provider::{
-    Delivery, ErrorClass, FileData, FilePart, Finish, FinishReason, ModelError, Origin, ProviderMetadata,
-    ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
+    AssistantPart, Delivery, ErrorClass, Finish, FinishReason, Message, ModelError, Origin, ProviderMetadata,
+    ProviderOptions, Request, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
 };
 
 use crate::dialect::Dialect;
-use blocks::{Blocks, Kind};
+use blocks::Blocks;
 use calls::{Calls, Fragment};
 use frame::{Came, Choice, Choices, Delta, Frame};
 use logprobs::Logprobs;
-use loose::{Content, ContentPart, Raw};
+use loose::{Content, Raw};
 use sources::Sources;
+use tags::Tags;
 
 mod blocks;
 mod calls;
+mod content;
 pub(crate) mod fill;
 mod frame;
 pub(crate) mod logprobs;
 pub(crate) mod loose;
 mod object;
 mod sources;
+mod tags;
 pub(crate) mod usage;
 
 /// Where a reasoning block's metadata says which field it came in.
@@ -69,11 +72,20 @@ pub(crate) struct ChatDecoder {
     usage: String,
     /// Why the model stopped: from here on only usage and sources are read.
     finish: Option<FinishReason>,
+    /// Tells reasoning within the text, where the dialect says that it stands there.
+    tags: Option<Tags>,
+    /// The piece of reasoning that came last, where the dialect says that it may come again.
+    last_reasoning: Option<String>,
+    /// The text the request ends with, where the dialect says that the answer may begin with it.
+    prefill: Option<String>,
 }
 
 impl ChatDecoder {
     pub(crate) fn new(dialect: Arc<Dialect>, info: &CallInfo<'_>) -> Self {
         Self {
+            tags: dialect.reasoning_tag.as_deref().map(Tags::new),
+            last_reasoning: dialect.repeats_reasoning.then(String::new),
+            prefill: None,
             dialect,
             origin: info.origin(),
             ids: info.ids.clone(),
@@ -90,6 +102,20 @@ impl ChatDecoder {
             usage: String::new(),
             finish: None,
         }
+    }
+
+    /// The decoder of the answer to this request.
+    pub(crate) fn answering(mut self, request: &Request) -> Self {
+        if self.dialect.echoes_prefill
+            && let Some(Message::Assistant(last)) = request.messages.last().map(|message| &**message)
+        {
+            let texts = last.parts.iter().filter_map(|part| match part {
+                AssistantPart::Text(part) => Some(part.text.as_str()),
+                _ => None,
+            });
+            self.prefill = Some(texts.collect()).filter(|text: &String| !text.is_empty());
+        }
+        self
     }
 
     fn frame(&mut self, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
@@ -255,7 +281,7 @@ impl ChatDecoder {
                 marked: marked || self.marked,
                 signature: call.extra_content.google.thought_signature.take_text().map(Cow::into_owned),
             };
-            self.blocks.close(out);
+            self.close(out);
             match whole {
                 true => self.calls.whole(fragment, out)?,
                 false => self.calls.fragment(fragment, out)?,
@@ -263,50 +289,6 @@ impl ChatDecoder {
             self.came.calls |= !self.calls.is_empty();
         }
         Ok(())
-    }
-
-    fn text(&mut self, text: Cow<'_, str>, out: &mut Parts) {
-        if text.is_empty() {
-            return;
-        }
-        self.came.text = true;
-        self.blocks.open(Kind::Text, out, || None);
-        self.blocks.add(text, self.marked, out);
-    }
-
-    fn reasoning(&mut self, text: Cow<'_, str>, field: &str, out: &mut Parts) {
-        if text.is_empty() {
-            return;
-        }
-        self.came.reasoning = true;
-        let origin = &self.origin;
-        self.blocks.open(Kind::Reasoning, out, || {
-            let namespace = origin.target.provider.as_str();
-            let values = ProviderOptions::default().with(namespace, REASONING_FIELD, field.into());
-            Some(Box::new(ProviderMetadata::minted(origin.clone(), values)))
-        });
-        self.blocks.add(text, self.marked, out);
-    }
-
-    /// The model's own words for why it does not answer: shown as its text, and the finish says what it is.
-    fn refusal(&mut self, refusal: &mut Content<'_>, out: &mut Parts) {
-        let text = refusal.take_text();
-        self.came.refusal |= !text.is_empty();
-        self.text(text, out);
-    }
-
-    fn part(&mut self, part: &mut ContentPart<'_>, out: &mut Parts) {
-        self.reasoning(part.thinking.take_text(), "content", out);
-        self.text(part.text.take_text(), out);
-        self.refusal(&mut part.refusal, out);
-        let Some(url) = part.image_url.0.and_then(loose::url) else { return };
-        self.came.files = true;
-        self.blocks.close(out);
-        let media_type = match url.strip_prefix("data:").and_then(|data| data.split([';', ',']).next()) {
-            Some(media_type) if !media_type.is_empty() => media_type.to_owned(),
-            _ => "image".to_owned(),
-        };
-        out.push(StreamPart::File(Box::new(FilePart::new(media_type, FileData::Url { url }))));
     }
 
     /// The reason came, in a frame that was read whole.
@@ -317,7 +299,7 @@ impl ChatDecoder {
         };
         let cut =
             matches!(unified, UnifiedFinish::Length | UnifiedFinish::ContentFilter | UnifiedFinish::Error);
-        self.blocks.close(out);
+        self.close(out);
         self.calls.finish(cut, &self.ids, &self.origin, out);
         self.finish = Some(FinishReason::new(unified, raw));
         if complete {

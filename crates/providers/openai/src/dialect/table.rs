@@ -3,7 +3,8 @@ use std::borrow::Cow;
 use ai_http::CallIds;
 use ai_provider::{Capabilities, ReasoningEffort, StructuredOutput, UnifiedFinish};
 
-use super::{Dialect, EffortForm, ModelRules, NamedTool, SchemaForm, Word};
+use super::facts;
+use super::{Dialect, EffortForm, KeyForm, ModelRules, NamedTool, SchemaForm, Word};
 
 type Row = (&'static str, fn() -> Dialect);
 
@@ -17,7 +18,13 @@ pub(super) const ROWS: &[Row] = &[
     ("alibaba", alibaba),
     ("moonshot", moonshot),
     ("perplexity", perplexity),
+    ("azure", azure),
+    ("azure-deployments", azure_deployments),
+    ("openrouter", openrouter),
     ("llama.cpp", llama_cpp),
+    ("ollama", ollama),
+    ("vllm", vllm),
+    ("lmstudio", lmstudio),
 ];
 
 macro_rules! words {
@@ -47,7 +54,11 @@ pub(super) fn generic(name: Word, base_url: Word) -> Dialect {
     Dialect {
         name,
         base_url,
+        path_prefix: "".into(),
+        query: Cow::Borrowed(&[]),
+        key: KeyForm::Bearer,
         capabilities,
+        known_models: Cow::Borrowed(&[]),
         max_tokens: "max_tokens".into(),
         seed: Some("seed".into()),
         top_k: false,
@@ -59,8 +70,10 @@ pub(super) fn generic(name: Word, base_url: Word) -> Dialect {
         effort: EffortForm::Word,
         effort_words: Cow::Borrowed(ALL_LEVELS),
         schema: SchemaForm::Full { strict: true },
+        json_object: true,
         json_in_words: false,
-        required: "required".into(),
+        image_urls: true,
+        required: Some("required".into()),
         named_tool: NamedTool::ByName,
         server_tools: Cow::Borrowed(&[]),
         tool_message_name: false,
@@ -69,6 +82,11 @@ pub(super) fn generic(name: Word, base_url: Word) -> Dialect {
         alternating: false,
         replay_reasoning: false,
         reasoning_field: "reasoning_content".into(),
+        reasoning_tag: None,
+        repeats_reasoning: false,
+        echoes_prefill: false,
+        embedding_batch: None,
+        embedding_base64: false,
         reasoning_beside_completion: false,
         finish_words: Cow::Borrowed(&[]),
     }
@@ -94,9 +112,27 @@ fn openai() -> Dialect {
         plain: words!["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat"],
         samples_without_reasoning: words!["gpt-5."],
         no_temperature: words!["gpt-4o-search-preview", "gpt-4o-mini-search-preview"],
-        effort: Cow::Borrowed(&[]),
+        ..ModelRules::default()
     };
+    dialect.known_models = facts::OPENAI;
+    dialect.embedding_batch = Some(2_048);
+    dialect.embedding_base64 = true;
     dialect
+}
+
+/// Azure as it is now: the model in the body, under `https://NAME.openai.azure.com/openai/v1`.
+fn azure() -> Dialect {
+    Dialect { name: "azure".into(), base_url: "".into(), key: KeyForm::Header("api-key".into()), ..openai() }
+}
+
+/// Azure as it was: a deployment in the path, under `https://NAME.openai.azure.com/openai`.
+fn azure_deployments() -> Dialect {
+    Dialect {
+        name: "azure-deployments".into(),
+        path_prefix: "deployments/{model}/".into(),
+        query: Cow::Borrowed(&[(Cow::Borrowed("api-version"), Cow::Borrowed("2024-10-21"))]),
+        ..azure()
+    }
 }
 
 fn xai() -> Dialect {
@@ -106,6 +142,9 @@ fn xai() -> Dialect {
     dialect.presence_penalty = false;
     dialect.frequency_penalty = false;
     dialect.models.effort = words!["grok-3-mini"];
+    dialect.known_models = facts::XAI;
+    dialect.repeats_reasoning = true;
+    dialect.echoes_prefill = true;
     dialect.effort_words =
         Cow::Borrowed(efforts![Minimal: "low", Low: "low", Medium: "low", High: "high", XHigh: "high"]);
     dialect.reasoning_beside_completion = true;
@@ -120,9 +159,11 @@ fn deepseek() -> Dialect {
     dialect.effort_words = Cow::Borrowed(
         efforts![None: "none", Minimal: "low", Low: "low", Medium: "medium", High: "high", XHigh: "max"],
     );
+    dialect.models.always_reasoning = words!["deepseek-v4"];
     dialect.replay_reasoning = true;
     dialect.finish_words =
         Cow::Borrowed(&[(Cow::Borrowed("insufficient_system_resource"), UnifiedFinish::Error)]);
+    dialect.known_models = facts::DEEPSEEK;
     dialect
 }
 
@@ -135,6 +176,7 @@ fn groq() -> Dialect {
     dialect.server_tools = words!["browser_search"];
     dialect.replay_reasoning = true;
     dialect.reasoning_field = "reasoning".into();
+    dialect.known_models = facts::GROQ;
     dialect
 }
 
@@ -148,12 +190,13 @@ fn mistral() -> Dialect {
     );
     dialect.schema = SchemaForm::Full { strict: false };
     dialect.json_in_words = true;
-    dialect.required = "any".into();
+    dialect.required = Some("any".into());
     dialect.named_tool = NamedTool::Alone;
     dialect.tool_message_name = true;
     dialect.call_ids = CallIds::Alphanumeric(9);
     dialect.mark_prefill = true;
     dialect.finish_words = Cow::Borrowed(&[(Cow::Borrowed("model_length"), UnifiedFinish::Length)]);
+    dialect.known_models = facts::MISTRAL;
     dialect
 }
 
@@ -168,6 +211,8 @@ fn alibaba() -> Dialect {
     dialect.frequency_penalty = false;
     // The budget's upper end is that of the smallest Qwen 3 models.
     dialect.effort = EffortForm::Budget { base: 16_384, floor: 1_024, maximum: 38_912 };
+    dialect.known_models = facts::ALIBABA;
+    dialect.embedding_batch = Some(10);
     dialect
 }
 
@@ -178,7 +223,9 @@ fn moonshot() -> Dialect {
     dialect.effort_words = Cow::Borrowed(
         efforts![None: "none", Minimal: "low", Low: "low", Medium: "high", High: "high", XHigh: "max"],
     );
+    dialect.image_urls = false;
     dialect.replay_reasoning = true;
+    dialect.known_models = facts::MOONSHOT;
     dialect
 }
 
@@ -191,7 +238,10 @@ fn perplexity() -> Dialect {
     dialect.stream_options = false;
     dialect.effort = EffortForm::Absent;
     dialect.schema = SchemaForm::Bare;
+    dialect.json_object = false;
+    dialect.reasoning_tag = Some("think".into());
     dialect.alternating = true;
+    dialect.known_models = facts::PERPLEXITY;
     dialect
 }
 
@@ -202,5 +252,49 @@ fn llama_cpp() -> Dialect {
     dialect.effort = EffortForm::Template;
     dialect.named_tool = NamedTool::Alone;
     dialect.replay_reasoning = true;
+    dialect
+}
+
+fn openrouter() -> Dialect {
+    let mut dialect = row("openrouter", "https://openrouter.ai/api/v1", StructuredOutput::JsonSchema);
+    dialect.capabilities.input.audio = true;
+    dialect.capabilities.input.pdf = true;
+    dialect.top_k = true;
+    dialect.effort = EffortForm::Object;
+    dialect.replay_reasoning = true;
+    dialect.reasoning_field = "reasoning".into();
+    dialect
+}
+
+fn ollama() -> Dialect {
+    let mut dialect = row("ollama", "http://127.0.0.1:11434/v1", StructuredOutput::JsonSchema);
+    dialect.effort_words = Cow::Borrowed(
+        efforts![None: "none", Minimal: "low", Low: "low", Medium: "medium", High: "high", XHigh: "high"],
+    );
+    dialect.image_urls = false;
+    // It passes the tool choice over in silence.
+    dialect.required = None;
+    dialect.named_tool = NamedTool::Absent;
+    dialect.replay_reasoning = true;
+    dialect.reasoning_field = "reasoning".into();
+    dialect
+}
+
+fn vllm() -> Dialect {
+    let mut dialect = row("vllm", "http://127.0.0.1:8000/v1", StructuredOutput::JsonSchema);
+    dialect.capabilities.input.audio = true;
+    dialect.capabilities.input.video = true;
+    dialect.top_k = true;
+    dialect.replay_reasoning = true;
+    dialect.reasoning_field = "reasoning".into();
+    dialect
+}
+
+fn lmstudio() -> Dialect {
+    let mut dialect = row("lmstudio", "http://127.0.0.1:1234/v1", StructuredOutput::JsonSchema);
+    dialect.top_k = true;
+    dialect.json_object = false;
+    dialect.image_urls = false;
+    dialect.named_tool = NamedTool::Alone;
     dialect
 }

@@ -21,10 +21,9 @@ pub(super) fn response_format(scope: Scope<'_>, notes: &mut Notes) -> Format {
         return Format::default();
     };
     let dialect = scope.dialect;
-    let supported = dialect.capabilities.structured_output;
-    let bare = dialect.schema == SchemaForm::Bare;
+    let supported = scope.capabilities.structured_output;
+    let object = supported >= StructuredOutput::JsonObject && dialect.json_object;
     let Some(schema) = schema else {
-        let object = supported >= StructuredOutput::JsonObject && !bare;
         if !object {
             notes.compatibility("responseFormat", "this API takes no JSON without a schema: asked in words");
         }
@@ -59,7 +58,6 @@ pub(super) fn response_format(scope: Scope<'_>, notes: &mut Notes) -> Format {
         };
     }
     notes.compatibility("responseFormat", "this API takes no schema: it is given in words");
-    let object = supported == StructuredOutput::JsonObject;
     Format {
         wire: object.then(|| json!({ "type": "json_object" })),
         instruction: Some(format!("{JSON_IN_WORDS} It follows this JSON Schema:\n{schema}")),

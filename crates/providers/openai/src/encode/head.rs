@@ -7,7 +7,7 @@ use crate::dialect::EffortForm;
 
 /// Model, delivery and settings, by the words of the dialect.
 pub(super) fn settings(scope: Scope<'_>, notes: &mut Notes) -> Result<JsonObject, ModelError> {
-    let Scope { dialect, request, info } = scope;
+    let Scope { dialect, request, info, .. } = scope;
     let settings = &request.settings;
     let mut head = JsonObject::new();
     head.insert("model".into(), scope.model().into());
@@ -120,6 +120,9 @@ fn effort(scope: Scope<'_>, level: ReasoningEffort, head: &mut JsonObject, notes
                         json!({ "enable_thinking": false })
                     };
                     head.insert("chat_template_kwargs".into(), args);
+                }
+                EffortForm::Object => {
+                    head.insert("reasoning".into(), json!({ "effort": word }));
                 }
                 _ => {
                     head.insert("reasoning_effort".into(), word.into());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use ai_http::{Notes, Paired, Pairing, is_json_object, legal_tool_name};
 use ai_provider::{
     AssistantMessage, AssistantPart, JsonObject, Message as Ours, ModelError, ProviderMetadata,
-    SystemMessage, ToolCall, UserMessage, UserPart,
+    SystemMessage, ToolCall, UserMessage, UserPart, Warning,
 };
 use serde_json::json;
 
@@ -38,6 +38,12 @@ pub(super) fn messages<'a>(
         && last.role == "assistant"
     {
         last.prefix = true;
+    }
+    let unused = writer.out.iter().flat_map(|message| {
+        message.extra.keys().filter(|key| message.writes(key)).map(|key| (message.role, key.clone()))
+    });
+    for (role, key) in unused.collect::<Vec<_>>() {
+        writer.notes.add(Warning::other(format!("the option `{key}` of a message ({role}) is not used")));
     }
     match writer.out.is_empty() {
         true => Err(invalid("the request has no message that says anything")),
@@ -97,9 +103,7 @@ impl<'a> Writer<'a, '_> {
                     extra: scope.extra(&text.options, &["type", "text"]),
                     ..Part::text(text.text.as_str())
                 }),
-                UserPart::File(file) => {
-                    parts.push(media::part(scope, file, scope.dialect.capabilities.input)?)
-                }
+                UserPart::File(file) => parts.push(media::part(scope, file, scope.capabilities.input)?),
                 _ => self.notes.unsupported("messages", "a user's part of an unknown kind was left out"),
             }
         }
@@ -159,6 +163,9 @@ impl<'a> Writer<'a, '_> {
         let content = text_of(&texts);
         if matches!(content, Content::Null) && calls.is_empty() {
             return;
+        }
+        if reasoning.is_none() && scope.dialect.models.always_has_reasoning(scope.model()) {
+            reasoning = Some(((*scope.dialect.reasoning_field).into(), "".into()));
         }
         let tool_calls = calls.iter().map(|paired| self.call(paired)).collect();
         let extra = scope.extra(&message.options, &[]);

@@ -1,11 +1,14 @@
 //! A request as the body of a call.
 
 use ai_http::{CallInfo, Notes, merge_field, options_of};
-use ai_provider::{Delivery, ErrorClass, JsonObject, ModelError, ProviderOptions, Request, Warning};
+use ai_provider::{
+    Capabilities, Delivery, ErrorClass, JsonObject, ModelError, ProviderOptions, Request, Warning,
+};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use wire::{Body, Messages};
+pub(crate) use wire::Body;
+use wire::Messages;
 
 mod format;
 mod head;
@@ -17,10 +20,11 @@ mod wire;
 
 /// What the parts of the encoder look at.
 #[derive(Clone, Copy)]
-struct Scope<'a> {
-    dialect: &'a Dialect,
-    request: &'a Request,
-    info: &'a CallInfo<'a>,
+pub(crate) struct Scope<'a> {
+    pub(crate) dialect: &'a Dialect,
+    pub(crate) capabilities: &'a Capabilities,
+    pub(crate) request: &'a Request,
+    pub(crate) info: &'a CallInfo<'a>,
 }
 
 impl<'a> Scope<'a> {
@@ -45,13 +49,13 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The body of the call, and what could not be said in it.
+/// The body of the call, and what could not be said in it. `defaults` go over the settings and under what the
+/// request says by itself.
 pub(crate) fn body<'a>(
-    dialect: &'a Dialect,
-    request: &'a Request,
-    info: &'a CallInfo<'a>,
+    scope: Scope<'a>,
+    defaults: &JsonObject,
 ) -> Result<(Body<'a>, Vec<Warning>), ModelError> {
-    let scope = Scope { dialect, request, info };
+    let Scope { request, info, .. } = scope;
     let mut notes = Notes::default();
     let choice = tools::choice(scope)?;
     let tools = tools::definitions(scope, &choice, &mut notes)?;
@@ -63,21 +67,38 @@ pub(crate) fn body<'a>(
     if let Some(format) = format.wire {
         head.insert("response_format".into(), format);
     }
-    for (key, value) in &scope.options(&request.options) {
-        merge_field(&mut head, key, value);
+    let settings = head.clone();
+    overlay(&mut head, defaults);
+    overlay(&mut head, &scope.options(&request.options));
+    overlay(&mut head, &request.extra_body);
+    for (field, set) in settings.iter().filter(|(field, _)| *field != "stream_options") {
+        if head.get(field).is_some_and(|sent| sent != set) {
+            notes.add(Warning::other(format!(
+                "`{field}` of the request is overridden by options or extra body"
+            )));
+        }
     }
-    for (key, value) in &request.extra_body {
-        merge_field(&mut head, key, value);
+    if !tools.is_empty() && head.contains_key("tools") {
+        notes.add(Warning::other("the tools of the request are overridden by options or extra body"));
     }
     check_delivery(&head, info.delivery)?;
     if head.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
         notes.unsupported("n", "only the first answer is read");
     }
     let messages = match head.remove("messages") {
-        Some(given) => Messages::Given(given),
+        Some(given) => {
+            notes.add(Warning::other("the messages of the request are overridden by options or extra body"));
+            Messages::Given(given)
+        }
         None => Messages::Ours(history::messages(scope, format.instruction, &mut notes)?),
     };
     Ok((Body { head, tools, messages }, notes.into_warnings()))
+}
+
+fn overlay(head: &mut JsonObject, fields: &JsonObject) {
+    for (key, value) in fields {
+        merge_field(head, key, value);
+    }
 }
 
 /// How the answer comes is known before the body is written, and the bytes of the answer are read by it.

@@ -64,7 +64,7 @@ impl<'a> Writer<'a, '_> {
 
     /// The text of an item, if it has some; a file goes to the others.
     fn item(&mut self, item: &'a ToolContent, id: &str, files: &mut Vec<Part<'a>>) -> Option<Cow<'a, str>> {
-        let accepted = self.scope.dialect.capabilities.tool_result;
+        let accepted = self.scope.capabilities.tool_result;
         match item {
             ToolContent::Text(part) => Some(Cow::Borrowed(part.text.as_str())),
             ToolContent::File(FilePart { data: FileData::Text { text }, .. }) => {

@@ -20,14 +20,14 @@ pub(super) struct Choice<'a> {
 /// demanded would look like a model that disobeys.
 pub(super) fn choice(scope: Scope<'_>) -> Result<Choice<'_>, ModelError> {
     let (dialect, request) = (scope.dialect, scope.request);
-    let offered = dialect.capabilities.tools && request.tools.iter().any(|tool| is_sent(scope, tool));
+    let offered = scope.capabilities.tools && request.tools.iter().any(|tool| is_sent(scope, tool));
     let mut choice = Choice { wire: None, only: None };
     match &request.tool_choice {
         ToolChoice::Auto => {}
         ToolChoice::None if offered => choice.wire = Some("none".into()),
         // Without tools there is nothing to forbid.
         ToolChoice::None => {}
-        ToolChoice::Required if offered => choice.wire = Some((*dialect.required).into()),
+        ToolChoice::Required if offered => choice.wire = Some(required(scope)?),
         ToolChoice::Required => {
             return Err(unsupported("a tool call is required, but no tool can be offered to this model"));
         }
@@ -42,8 +42,11 @@ pub(super) fn choice(scope: Scope<'_>) -> Result<Choice<'_>, ModelError> {
                     choice.wire = Some(json!({ "type": "function", "function": { "name": name } }));
                 }
                 NamedTool::Alone => {
-                    choice.wire = Some((*dialect.required).into());
+                    choice.wire = Some(required(scope)?);
                     choice.only = Some(name);
+                }
+                NamedTool::Absent => {
+                    return Err(unsupported(format!("this API cannot be held to call `{name}`")));
                 }
             }
         }
@@ -52,15 +55,20 @@ pub(super) fn choice(scope: Scope<'_>) -> Result<Choice<'_>, ModelError> {
     Ok(choice)
 }
 
+fn required(scope: Scope<'_>) -> Result<Value, ModelError> {
+    let word = scope.dialect.required.as_deref();
+    word.map(Value::from).ok_or_else(|| unsupported("this API cannot be held to call a tool"))
+}
+
 pub(super) fn definitions<'a>(
     scope: Scope<'a>,
     choice: &Choice<'_>,
     notes: &mut Notes,
 ) -> Result<Vec<Tool<'a>>, ModelError> {
     let request = scope.request;
-    if !scope.dialect.capabilities.tools {
+    if !scope.capabilities.tools {
         if !request.tools.is_empty() {
-            notes.unsupported("tools", "this API has no tools");
+            notes.unsupported("tools", format!("{} has no tools", scope.info.target));
         }
         return Ok(Vec::new());
     }

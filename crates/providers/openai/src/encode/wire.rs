@@ -122,7 +122,7 @@ impl Serialize for Message<'_> {
 
 impl Message<'_> {
     /// Whether this field is written already: an option of the caller's must not give it twice.
-    fn writes(&self, key: &str) -> bool {
+    pub(super) fn writes(&self, key: &str) -> bool {
         match key {
             "role" | "content" => true,
             "tool_call_id" => self.tool_call_id.is_some(),
