@@ -4,8 +4,19 @@ use ai_provider::{ErrorClass, ModelError};
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-/// The status that stands for having no capacity. It is no official one.
-const OVERLOADED: u16 = 529;
+/// The statuses the API's errors have where they come as responses.
+const STATUSES: [(&str, u16); 10] = [
+    ("invalid_request_error", 400),
+    ("authentication_error", 401),
+    ("billing_error", 402),
+    ("permission_error", 403),
+    ("not_found_error", 404),
+    ("request_too_large", 413),
+    ("rate_limit_error", 429),
+    ("api_error", 500),
+    ("timeout_error", 504),
+    ("overloaded_error", 529),
+];
 
 /// The error an event reports that is named as one, whatever it holds.
 pub(crate) fn of_event(data: &str) -> ModelError {
@@ -31,12 +42,10 @@ pub(crate) fn of_response(status: StatusCode, _headers: &HeaderMap, body: &[u8])
 
 /// An error inside a success, with the status it would have had.
 fn named(error: ModelError, data: &str) -> ModelError {
-    let error = match error.code() {
-        Some("overloaded_error") => error.with_status(OVERLOADED),
-        Some("request_too_large") => error.with_status(413),
-        Some("billing_error") => error.with_status(402),
-        Some("permission_error") => error.with_status(403),
-        _ => error,
+    let status = STATUSES.iter().find(|(name, _)| error.code() == Some(name));
+    let error = match status {
+        Some((_, status)) => error.with_status(*status),
+        None => error,
     };
     with_request_id(refined(error), data)
 }

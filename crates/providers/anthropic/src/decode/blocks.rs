@@ -15,7 +15,7 @@ use super::loose::Index;
 use super::protocol;
 use super::scope::Scope;
 use crate::json_tool;
-use crate::metadata::{BLOCK, COMPACTION, ENCRYPTED, REDACTED, SIGNATURE, WIRE_TYPE};
+use crate::metadata::{BLOCK, COMPACTION, ENCRYPTED, FALLBACK, REDACTED, SIGNATURE, WIRE_TYPE};
 
 /// Blocks of one answer: as many as a message may have parts.
 const MAX_BLOCKS: usize = 10_000;
@@ -114,6 +114,11 @@ impl Blocks {
         scope: &Scope,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
+        if &*block.kind == FALLBACK {
+            // Another model takes over: a call of the one before it is not to be made.
+            self.held = None;
+            self.open.retain(|open| !matches!(open.kind, Kind::Call(_)));
+        }
         self.settle(out);
         if self.open.iter().any(|open| open.index == index) {
             self.stop(index, scope, out);

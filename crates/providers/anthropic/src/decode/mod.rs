@@ -129,7 +129,7 @@ impl MessagesDecoder {
 
     /// An event of no known kind: a failure in some other form, another API, or nothing of interest.
     fn strange(&mut self, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
-        if frame.error.is_some()
+        if (frame.error.is_some() || frame.kind.is_empty())
             && let Some(error) = failure::of_frame(data)
         {
             return Err(error);
@@ -157,10 +157,9 @@ impl MessagesDecoder {
         }
         self.describe(&message, out);
         for (at, raw) in (0_i64..).zip(message.content.iter().flatten()) {
-            let block = parse(raw, "a content block")?;
-            self.blocks.expect_repeated(&block);
             self.block(Index(Some(at)), raw, out)?;
             self.blocks.stop(Index(Some(at)), &self.scope, out);
+            self.blocks.expect_repeated(&parse(raw, "a content block")?);
         }
         Ok(())
     }

@@ -10,5 +10,11 @@
     reason = "tests fail by panicking"
 )]
 
+mod blocks;
+mod calls;
+mod errors;
 mod recordings;
+mod samples;
+mod stream;
 mod support;
+mod usage;
