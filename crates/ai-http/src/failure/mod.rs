@@ -266,7 +266,10 @@ fn status_of(class: ErrorClass) -> u16 {
         ErrorClass::NotFound => 404,
         ErrorClass::Overloaded => 503,
         ErrorClass::Timeout => 504,
-        ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentRefused => 400,
+        ErrorClass::InvalidRequest
+        | ErrorClass::ContextTooLong
+        | ErrorClass::ContentRefused
+        | ErrorClass::StaleReplay => 400,
         _ => 500,
     }
 }

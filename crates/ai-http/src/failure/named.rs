@@ -11,6 +11,7 @@ pub(super) enum Named {
 /// Beginnings, endings and middles of codes and types, as OpenAI and the servers like it name their errors.
 /// The first that is found counts.
 const EXACT: &[(ErrorClass, &[&str])] = &[
+    (ErrorClass::StaleReplay, &["invalid_encrypted_content", "invalid_signature"]),
     (
         ErrorClass::ContextTooLong,
         &[
@@ -110,6 +111,18 @@ pub(super) fn class_of_words(message: &str, class: ErrorClass) -> Option<ErrorCl
         "credit balance",
         "current quota",
     ];
+    // What a history holds that its maker no longer takes back: references to items, encrypted or signed reasoning.
+    const STALE: &[&str] = &[
+        "item with id",
+        "items are not persisted",
+        "encrypted content could not be",
+        "encrypted content for item",
+        "without its required",
+        "invalid `signature`",
+        "invalid signature in",
+        "thought signature is not valid",
+        "corrupted thought signature",
+    ];
     let message = message.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
     match class {
@@ -121,6 +134,7 @@ pub(super) fn class_of_words(message: &str, class: ErrorClass) -> Option<ErrorCl
         {
             Some(ErrorClass::Quota)
         }
+        ErrorClass::InvalidRequest | ErrorClass::NotFound if says(STALE) => Some(ErrorClass::StaleReplay),
         _ => None,
     }
 }

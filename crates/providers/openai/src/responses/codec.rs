@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall, error_of_response};
-use ai_provider::{Capabilities, Delivery, FilePart, ModelError, Request, Warning};
+use ai_provider::{Capabilities, Delivery, FilePart, JsonObject, ModelError, Request, Warning};
 use http::{HeaderMap, StatusCode};
 
 use super::decode::{Asked, ResponsesDecoder};
 use super::dialect::ResponsesDialect;
-use super::encode;
+use super::encode::{self, Scope};
 
 /// The Responses API as a codec: for a model of your own around [`HttpModel`](ai_http::HttpModel).
 ///
@@ -31,43 +31,49 @@ use super::encode;
 pub struct ResponsesCodec {
     dialect: Arc<ResponsesDialect>,
     url: String,
-    headers: HeaderMap,
+    capabilities: Option<Capabilities>,
+    extra_body: JsonObject,
 }
 
 impl ResponsesCodec {
-    /// The codec of a server that is reached at this endpoint: of a base, under `responses`.
+    /// The codec of a server that is reached at this endpoint: of a base, under the path of the dialect.
     pub fn new(dialect: ResponsesDialect, endpoint: Endpoint) -> Self {
-        let url = endpoint.url("responses", &[]);
-        Self { dialect: Arc::new(dialect), url, headers: HeaderMap::new() }
+        let url = endpoint.url(&dialect.path, &[]);
+        Self { dialect: Arc::new(dialect), url, capabilities: None, extra_body: JsonObject::new() }
     }
 
-    /// Sets headers that go with every call.
+    /// Sets what the model can do. Default: what the dialect knows of it.
     #[must_use]
-    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
-        self.headers = headers;
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = Some(capabilities);
         self
     }
 
-    /// What is known of a model: what its dialect can do, and whether it reasons.
-    pub fn capabilities(&self, model: &str) -> Capabilities {
-        let mut capabilities = self.dialect.capabilities.clone();
-        capabilities.reasoning |= self.dialect.models.is_reasoning(model);
-        capabilities
+    /// Sets fields that go into every body, under the options and the extra body of the request.
+    #[must_use]
+    pub fn with_extra_body(mut self, fields: JsonObject) -> Self {
+        self.extra_body = fields;
+        self
     }
 
     /// How the server speaks.
     pub fn dialect(&self) -> &ResponsesDialect {
         &self.dialect
     }
+
+    /// What a model can do: as was set, else as the dialect knows it.
+    pub fn capabilities(&self, model: &str) -> Capabilities {
+        self.capabilities.clone().unwrap_or_else(|| self.dialect.capabilities_of(model))
+    }
 }
 
 impl Codec for ResponsesCodec {
     fn encode(&self, request: &Request, info: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError> {
-        let origin = info.origin();
-        let (body, warnings) = encode::body(&self.dialect, request, info, &origin)?;
-        let mut call = HttpCall::post_json(&self.url, &body)?;
-        call.headers.extend(self.headers.clone());
-        Ok((call, warnings))
+        let (origin, capabilities) = (info.origin(), self.capabilities(&info.target.model));
+        let scope =
+            Scope { dialect: &self.dialect, capabilities: &capabilities, request, info, origin: &origin };
+        let (body, warnings) = encode::body(scope, &self.extra_body)?;
+        Ok((HttpCall::post_json(&self.url, &body)?, warnings))
     }
 
     fn must_download(&self, file: &FilePart, _info: &CallInfo<'_>) -> bool {

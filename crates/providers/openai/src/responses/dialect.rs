@@ -25,6 +25,8 @@ pub struct ResponsesDialect {
     pub capabilities: Capabilities,
     /// Rules that hold for some of its models.
     pub models: ModelRules,
+    /// The path of the API behind the base URL.
+    pub path: Word,
 
     /// Whether the leading system messages go out as `instructions`, joined.
     pub instructions: bool,
@@ -105,10 +107,21 @@ impl ResponsesDialect {
     /// How a server speaks Responses that speaks Chat Completions like this: the row of its name, or the open
     /// variant.
     pub fn of(chat: &Dialect) -> Self {
-        let mut dialect = Self::by_name(&chat.name)
-            .unwrap_or_else(|| Self::generic(chat.name.clone(), chat.base_url.clone()));
+        let mut dialect = match &*chat.name {
+            // The API is not reached by deployments.
+            "azure-deployments" => Self { path: "v1/responses".into(), ..azure() },
+            name => Self::by_name(name).unwrap_or_else(|| Self::generic(chat.name.clone(), "")),
+        };
+        dialect.name.clone_from(&chat.name);
         dialect.base_url.clone_from(&chat.base_url);
         dialect
+    }
+
+    /// What a model can do: what holds for all, and whether it reasons.
+    pub fn capabilities_of(&self, model: &str) -> Capabilities {
+        let mut capabilities = self.capabilities.clone();
+        capabilities.reasoning |= self.models.is_reasoning(model);
+        capabilities
     }
 
     /// Whether a tool of this namespace may run here.
@@ -134,6 +147,7 @@ fn open(name: Word, base_url: Word) -> ResponsesDialect {
         base_url,
         capabilities,
         models: ModelRules::default(),
+        path: "responses".into(),
         instructions: true,
         developer: false,
         stores: false,

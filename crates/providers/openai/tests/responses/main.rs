@@ -11,6 +11,7 @@
 )]
 
 mod calls;
+mod errors;
 mod recordings;
 mod server;
 mod stream;

@@ -150,8 +150,9 @@ impl<'a> Writer<'a, '_> {
             return self.refer(id, state);
         }
         let own = minted::own(part.metadata.as_deref(), self.scope.origin);
-        let mut extra = self.scope.extra(&message.options, &["type", "role", "content", "phase", "id"]);
-        extra.extend(self.scope.extra(&part.options, &["type", "role", "content", "phase", "id", "text"]));
+        let taken = ["type", "role", "content", "phase", "id", "text"];
+        let mut extra = self.scope.extra(&message.options, &taken, self.notes);
+        extra.extend(self.scope.extra(&part.options, &taken, self.notes));
         self.items.push(Item::Said {
             r#type: "message",
             role: "assistant",

@@ -88,7 +88,7 @@ pub(super) fn format(scope: Scope<'_>, notes: &mut Notes) -> Format {
     let ResponseFormat::Json { schema, name, description } = &scope.request.response_format else {
         return Format::default();
     };
-    let supported = scope.dialect.capabilities.structured_output;
+    let supported = scope.capabilities.structured_output;
     let Some(schema) = schema else {
         if supported >= StructuredOutput::JsonObject {
             return Format { wire: Some(json!({ "type": "json_object" })), instruction: None };
@@ -160,6 +160,20 @@ pub(super) fn include(scope: Scope<'_>, head: &mut JsonObject) {
     }
     if !list.is_empty() {
         head.insert("include".into(), list.into());
+    }
+}
+
+/// Whether a field of the settings is sent as it was set; one that is an object may have further fields.
+pub(super) fn holds(head: &JsonObject, field: &str, set: &Value) -> bool {
+    match (head.get(field), set) {
+        // Its default is ours.
+        (Some(Value::Object(sent)), Value::Object(set)) if field == "reasoning" => {
+            sent.get("effort") == set.get("effort")
+        }
+        (Some(Value::Object(sent)), Value::Object(set)) if field == "text" => {
+            set.iter().all(|(name, value)| sent.get(name) == Some(value))
+        }
+        (sent, set) => sent == Some(set),
     }
 }
 

@@ -185,7 +185,7 @@ impl<'a> Writer<'a, '_> {
         self.items.push(Item::Message {
             role: self.system_role(),
             content: Content::Text(message.text.as_str().into()),
-            extra: self.scope.extra(&message.options, &["role", "content"]),
+            extra: self.scope.extra(&message.options, &["role", "content"], self.notes),
         });
     }
 
@@ -196,16 +196,17 @@ impl<'a> Writer<'a, '_> {
             match part {
                 UserPart::Text(text) if text.text.trim().is_empty() => {}
                 UserPart::Text(text) => parts.push(Part {
-                    extra: scope.extra(&text.options, &["type", "text"]),
+                    extra: scope.extra(&text.options, &["type", "text"], self.notes),
                     ..Part::text(text.text.as_str())
                 }),
                 UserPart::File(file) => {
-                    parts.push(media::part(scope, file, scope.dialect.capabilities.input)?);
+                    parts.push(media::part(scope, file, scope.capabilities.input, self.notes)?);
                 }
                 _ => self.notes.unsupported("messages", "a user's part of an unknown kind was left out"),
             }
         }
-        self.push_user(parts, scope.extra(&message.options, &["role", "content"]));
+        let extra = scope.extra(&message.options, &["role", "content"], self.notes);
+        self.push_user(parts, extra);
         Ok(())
     }
 

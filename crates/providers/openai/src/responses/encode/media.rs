@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use ai_http::{data_url, sniff_image};
+use ai_http::{Notes, data_url, sniff_image};
 use ai_provider::{FileData, FilePart, MediaSupport, ModelError};
 
 use super::wire::{File, Image, Media, Part};
@@ -15,6 +15,7 @@ pub(super) fn part<'a>(
     scope: Scope<'a>,
     file: &'a FilePart,
     accepted: MediaSupport,
+    notes: &mut Notes,
 ) -> Result<Part<'a>, ModelError> {
     let kind = file.media_type.split('/').next().unwrap_or_default();
     let is_text = matches!(file.data, FileData::Text { .. }) || (kind == "text" && is_here(&file.data));
@@ -33,7 +34,7 @@ pub(super) fn part<'a>(
         _ => document(scope, file)?,
     };
     let taken = ["type", "text", "image_url", "file_id", "file_url", "file_data", "filename"];
-    Ok(Part { media, extra: scope.extra(&file.options, &taken) })
+    Ok(Part { media, extra: scope.extra(&file.options, &taken, notes) })
 }
 
 /// Whether a file at a URL has to be here before it can be sent: text always, since it goes out as text.

@@ -1,7 +1,9 @@
 //! A request as the body of a call.
 
 use ai_http::{CallInfo, Notes, merge_field, options_of};
-use ai_provider::{Delivery, ErrorClass, JsonObject, ModelError, Origin, ProviderOptions, Request, Warning};
+use ai_provider::{
+    Capabilities, Delivery, ErrorClass, JsonObject, ModelError, Origin, ProviderOptions, Request, Warning,
+};
 use serde_json::Value;
 
 use super::dialect::ResponsesDialect;
@@ -19,12 +21,13 @@ mod wire;
 
 /// What the parts of the encoder look at.
 #[derive(Clone, Copy)]
-struct Scope<'a> {
-    dialect: &'a ResponsesDialect,
-    request: &'a Request,
-    info: &'a CallInfo<'a>,
+pub(super) struct Scope<'a> {
+    pub(super) dialect: &'a ResponsesDialect,
+    pub(super) capabilities: &'a Capabilities,
+    pub(super) request: &'a Request,
+    pub(super) info: &'a CallInfo<'a>,
     /// Who gets back what is its own.
-    origin: &'a Origin,
+    pub(super) origin: &'a Origin,
 }
 
 impl<'a> Scope<'a> {
@@ -33,12 +36,20 @@ impl<'a> Scope<'a> {
     }
 
     /// The options as further fields of something on the wire that has these fields already.
-    fn extra(&self, options: &ProviderOptions, taken: &[&str]) -> JsonObject {
+    fn extra(&self, options: &ProviderOptions, taken: &[&str], notes: &mut Notes) -> JsonObject {
         if options.is_empty() {
             return JsonObject::new();
         }
         let mut extra = self.options(options);
-        extra.retain(|key, _| !taken.contains(&key.as_str()));
+        extra.retain(|key, _| {
+            let free = !taken.contains(&key.as_str());
+            if !free {
+                notes.add(Warning::other(format!(
+                    "the option `{key}` is not used: the field is written already"
+                )));
+            }
+            free
+        });
         extra
     }
 
@@ -49,14 +60,12 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The body of the call, and what could not be said in it.
+/// The body of the call, and what could not be said in it. `defaults` go under the options of the request.
 pub(super) fn body<'a>(
-    dialect: &'a ResponsesDialect,
-    request: &'a Request,
-    info: &'a CallInfo<'a>,
-    origin: &'a Origin,
+    scope: Scope<'a>,
+    defaults: &JsonObject,
 ) -> Result<(Body<'a>, Vec<Warning>), ModelError> {
-    let scope = Scope { dialect, request, info, origin };
+    let request = scope.request;
     let mut notes = Notes::default();
     let choice = tools::choice(scope)?;
     let tools = tools::definitions(scope, &mut notes)?;
@@ -66,15 +75,25 @@ pub(super) fn body<'a>(
         head.insert("tool_choice".into(), choice);
     }
     if let Some(format) = format.wire {
-        merge_field(&mut head, "text", &serde_json::json!({ "format": format }));
+        head.insert("text".into(), serde_json::json!({ "format": format }));
     }
-    for (key, value) in &scope.options(&request.options) {
-        merge_field(&mut head, key, value);
+    let settings = head.clone();
+    for fields in [defaults, &scope.options(&request.options), &request.extra_body] {
+        fields.iter().for_each(|(key, value)| merge_field(&mut head, key, value));
     }
-    for (key, value) in &request.extra_body {
-        merge_field(&mut head, key, value);
+    let mut overridden = |what: &str| {
+        notes.add(Warning::other(format!("{what} of the request: overridden by options or extra body")));
+    };
+    for (field, _) in settings.iter().filter(|(field, set)| !head::holds(&head, field, set)) {
+        overridden(&format!("`{field}`"));
     }
-    check_delivery(&head, info.delivery)?;
+    if !tools.is_empty() && head.contains_key("tools") {
+        overridden("the tools");
+    }
+    if head.contains_key("input") {
+        overridden("the messages");
+    }
+    check_delivery(&head, scope.info.delivery)?;
     head::include(scope, &mut head);
     head::check(&head, &mut notes);
     let input = match head.remove("input") {

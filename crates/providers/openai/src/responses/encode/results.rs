@@ -38,7 +38,8 @@ impl<'a> Writer<'a, '_> {
         };
         let custom = self.custom_input(paired.call).is_some();
         let options = paired.result.map(|result| &result.options);
-        let extra = options.map(|options| self.scope.extra(options, &["type", "call_id", "output"]));
+        let extra =
+            options.map(|options| self.scope.extra(options, &["type", "call_id", "output"], self.notes));
         Item::Output {
             r#type: if custom { "custom_tool_call_output" } else { "function_call_output" },
             call_id: paired.wire_id.clone(),
@@ -68,7 +69,7 @@ impl<'a> Writer<'a, '_> {
                     parts.push(Part::text(text.as_str()));
                 }
                 ToolContent::File(file) => {
-                    match media::part(self.scope, file, self.scope.dialect.capabilities.tool_result) {
+                    match media::part(self.scope, file, self.scope.capabilities.tool_result, self.notes) {
                         Ok(part) if self.scope.dialect.result_parts => {
                             has_files = true;
                             parts.push(part);
@@ -188,7 +189,7 @@ impl<'a> Writer<'a, '_> {
             ToolContent::File(file) => Some(file),
             _ => None,
         })?;
-        let part = media::part(self.scope, file, self.scope.dialect.capabilities.tool_result).ok()?;
+        let part = media::part(self.scope, file, self.scope.capabilities.tool_result, self.notes).ok()?;
         let mut image = serde_json::to_value(part).ok()?;
         image.as_object_mut()?.insert("type".into(), "computer_screenshot".into());
         Some(image)

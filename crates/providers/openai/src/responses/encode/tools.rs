@@ -12,7 +12,7 @@ use crate::strict::strict;
 /// where a call was demanded would look like a model that disobeys.
 pub(super) fn choice(scope: Scope<'_>) -> Result<Option<Value>, ModelError> {
     let request = scope.request;
-    let offered = scope.dialect.capabilities.tools && request.tools.iter().any(|tool| is_sent(scope, tool));
+    let offered = scope.capabilities.tools && request.tools.iter().any(|tool| is_sent(scope, tool));
     let choice = match &request.tool_choice {
         ToolChoice::Auto => None,
         ToolChoice::None if offered => Some("none".into()),
@@ -48,7 +48,7 @@ fn named(scope: Scope<'_>, tool: &ToolDefinition) -> Value {
 
 pub(super) fn definitions<'a>(scope: Scope<'a>, notes: &mut Notes) -> Result<Vec<Tool<'a>>, ModelError> {
     let request = scope.request;
-    if !scope.dialect.capabilities.tools {
+    if !scope.capabilities.tools {
         if !request.tools.is_empty() {
             notes.unsupported("tools", "this server has no tools");
         }
@@ -119,6 +119,6 @@ fn function<'a>(scope: Scope<'a>, tool: &'a FunctionTool, notes: &mut Notes) -> 
         description: tool.description.as_deref(),
         parameters,
         strict: tool.strict,
-        extra: scope.extra(&tool.options, &["type", "name", "description", "parameters", "strict"]),
+        extra: scope.extra(&tool.options, &["type", "name", "description", "parameters", "strict"], notes),
     })
 }
