@@ -212,13 +212,7 @@ impl Dialect {
     /// assert_eq!(openai.capabilities_of("mine"), openai.capabilities);
     /// ```
     pub fn capabilities_of(&self, model: &str) -> Capabilities {
-        let mut capabilities = self.capabilities.clone();
-        capabilities.reasoning |= self.models.is_reasoning(model);
-        if let Some(facts) = facts::find(&self.known_models, base_of(model)) {
-            facts.apply(&mut capabilities);
-            capabilities.tool_result = capabilities.input;
-        }
-        capabilities
+        capabilities_of(&self.capabilities, &self.models, &self.known_models, model)
     }
 
     /// Where a call for this model goes.
@@ -244,6 +238,22 @@ impl Dialect {
             }
         }
     }
+}
+
+/// What a model can do: what holds for all models of a server, and what is known of this one.
+pub(crate) fn capabilities_of(
+    all: &Capabilities,
+    rules: &ModelRules,
+    known: &[(Word, ModelFacts)],
+    model: &str,
+) -> Capabilities {
+    let mut capabilities = all.clone();
+    capabilities.reasoning |= rules.is_reasoning(model);
+    if let Some(facts) = facts::find(known, base_of(model)) {
+        facts.apply(&mut capabilities);
+        capabilities.tool_result = capabilities.input;
+    }
+    capabilities
 }
 
 impl ModelRules {

@@ -53,6 +53,6 @@ pub use codec::ChatCodec;
 pub use dialect::{
     Dialect, EffortForm, KeyForm, KnownModels, ModelFacts, ModelRules, NamedTool, SchemaForm, Word,
 };
-pub use provider::{OpenAi, OpenAiBuilder};
+pub use provider::{Api, OpenAi, OpenAiBuilder};
 pub use responses::{ResponsesCodec, ResponsesDialect};
 pub use setup::ModelSetup;

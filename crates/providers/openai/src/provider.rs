@@ -14,6 +14,7 @@ use crate::codec::ChatCodec;
 use crate::dialect::{Dialect, KeyForm};
 use crate::embedding::OpenAiEmbedding;
 use crate::models::models;
+use crate::responses::{ResponsesCodec, ResponsesDialect};
 use crate::setup::ModelSetup;
 
 /// OpenAI, or a server that speaks like it.
@@ -36,6 +37,8 @@ use crate::setup::ModelSetup;
 pub struct OpenAi {
     name: String,
     dialect: Dialect,
+    /// How the server speaks Responses, if that is the API of the models.
+    responses: Option<ResponsesDialect>,
     endpoint: Endpoint,
     client: Client,
     extra_body: JsonObject,
@@ -95,6 +98,16 @@ impl Provider for OpenAi {
 
     fn language_model(&self, id: &str) -> Result<Arc<dyn LanguageModel>, ModelError> {
         let id = self.checked(id)?;
+        if let Some(dialect) = &self.responses {
+            let mut codec = ResponsesCodec::new(dialect.clone(), self.endpoint.clone())
+                .with_extra_body(self.extra_body(id));
+            if let Some(capabilities) = self.models.get(id).and_then(|(setup, _)| setup.capabilities.clone())
+            {
+                codec = codec.with_capabilities(capabilities);
+            }
+            let capabilities = codec.capabilities(id);
+            return Ok(self.model(codec, id, capabilities));
+        }
         let mut codec =
             ChatCodec::new(self.dialect.clone(), self.endpoint.clone()).with_extra_body(self.extra_body(id));
         if let Some(capabilities) = self.models.get(id).and_then(|(setup, _)| setup.capabilities.clone()) {
@@ -146,11 +159,24 @@ impl std::fmt::Debug for OpenAi {
     }
 }
 
+/// Which API the models of an [`OpenAi`] speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Api {
+    /// Chat Completions, which nearly every server has.
+    #[default]
+    ChatCompletions,
+    /// Responses: what OpenAI itself recommends. It keeps reasoning between steps and runs tools at the server.
+    Responses,
+}
+
 /// Sets up an [`OpenAi`]. Nothing is checked, and nothing sent, before [`build`](Self::build).
 #[derive(Default)]
 pub struct OpenAiBuilder {
     name: Option<String>,
     dialect: Option<Dialect>,
+    api: Api,
+    responses: Option<ResponsesDialect>,
     base_url: Option<String>,
     endpoint_url: Option<String>,
     client: ClientBuilder,
@@ -173,6 +199,27 @@ impl OpenAiBuilder {
         self
     }
 
+    /// Sets the API of the models. Default: Chat Completions.
+    ///
+    /// ```
+    /// use ai_openai::{Api, OpenAi};
+    /// let openai = OpenAi::builder().api(Api::Responses).build()?;
+    /// # let _ = openai; Ok::<(), ai_provider::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn api(mut self, api: Api) -> Self {
+        self.api = api;
+        self
+    }
+
+    /// Sets how the server speaks Responses, and that its models speak it. Default for
+    /// [`Api::Responses`]: the row of the dialect's name, or the open variant.
+    #[must_use]
+    pub fn responses(mut self, dialect: ResponsesDialect) -> Self {
+        self.responses = Some(dialect);
+        self.api(Api::Responses)
+    }
+
     /// Sets the base URL, to which the path of each call is appended: for example `https://host/v1`. A query is
     /// kept. Default: the dialect's.
     #[must_use]
@@ -181,7 +228,8 @@ impl OpenAiBuilder {
         self
     }
 
-    /// Sets the URL of chat completions itself, for servers with a path of their own. It wins over the base.
+    /// Sets the URL of the API itself (of chat completions, or of responses), for servers with a path of their own.
+    /// It wins over the base.
     #[must_use]
     pub fn endpoint_url(mut self, url: impl Into<String>) -> Self {
         self.endpoint_url = Some(url.into());
@@ -222,15 +270,24 @@ impl OpenAiBuilder {
     /// # Errors
     /// `InvalidRequest` if there is no usable URL, name or header; whatever the default transport meets.
     pub fn build(self) -> Result<OpenAi, ModelError> {
-        let dialect = match self.dialect {
-            Some(dialect) => dialect,
-            None => Dialect::by_name("openai").ok_or_else(|| invalid("the dialect `openai` is missing"))?,
+        let dialect = match (self.dialect, &self.responses) {
+            (Some(dialect), _) => dialect,
+            (None, Some(responses)) => Dialect::by_name(&responses.name)
+                .unwrap_or_else(|| Dialect::generic(responses.name.clone(), responses.base_url.clone())),
+            (None, None) => {
+                Dialect::by_name("openai").ok_or_else(|| invalid("the dialect `openai` is missing"))?
+            }
+        };
+        let responses = match self.api {
+            Api::Responses => Some(self.responses.unwrap_or_else(|| ResponsesDialect::of(&dialect))),
+            Api::ChatCompletions => None,
         };
         let name = self.name.unwrap_or_else(|| dialect.name.clone().into_owned());
+        let usual = responses.as_ref().map_or(&dialect.base_url, |responses| &responses.base_url);
         if name.trim().is_empty() {
             return Err(invalid("a provider needs a name"));
         }
-        let endpoint = match (&self.endpoint_url, self.base_url.as_deref().unwrap_or(&dialect.base_url)) {
+        let endpoint = match (&self.endpoint_url, self.base_url.as_deref().unwrap_or(usual)) {
             (Some(full), _) => Endpoint::full(full)?,
             (None, base) if base.trim().is_empty() => {
                 return Err(invalid(format!("{name} has no usual place: set its base URL")));
@@ -252,7 +309,7 @@ impl OpenAiBuilder {
             Ok((id, (setup, headers)))
         });
         let models = models.collect::<Result<_, ModelError>>()?;
-        Ok(OpenAi { name, dialect, endpoint, client, extra_body: self.extra_body, models })
+        Ok(OpenAi { name, dialect, responses, endpoint, client, extra_body: self.extra_body, models })
     }
 }
 

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use ai_provider::{Capabilities, ReasoningEffort, StructuredOutput};
 
-use crate::dialect::{Dialect, ModelRules, Word};
+use crate::dialect::{Dialect, KnownModels, ModelRules, Word, capabilities_of};
 
 /// How one server speaks the Responses API: data alone, as [`Dialect`] is for Chat Completions.
 ///
@@ -25,6 +25,8 @@ pub struct ResponsesDialect {
     pub capabilities: Capabilities,
     /// Rules that hold for some of its models.
     pub models: ModelRules,
+    /// What is known of single models.
+    pub known_models: KnownModels,
     /// The path of the API behind the base URL.
     pub path: Word,
 
@@ -117,10 +119,14 @@ impl ResponsesDialect {
         dialect
     }
 
-    /// What a model can do: what holds for all, and whether it reasons.
+    /// What a model can do: what holds for all, and what is known of this one. The API takes neither sound nor
+    /// moving pictures.
     pub fn capabilities_of(&self, model: &str) -> Capabilities {
-        let mut capabilities = self.capabilities.clone();
-        capabilities.reasoning |= self.models.is_reasoning(model);
+        let mut capabilities = capabilities_of(&self.capabilities, &self.models, &self.known_models, model);
+        for media in [&mut capabilities.input, &mut capabilities.tool_result] {
+            media.audio = false;
+            media.video = false;
+        }
         capabilities
     }
 
@@ -135,6 +141,11 @@ impl ResponsesDialect {
     }
 }
 
+/// What the table of Chat Completions knows of the models of a server.
+fn known_to(name: &str) -> KnownModels {
+    Dialect::by_name(name).map(|dialect| dialect.known_models).unwrap_or_default()
+}
+
 fn open(name: Word, base_url: Word) -> ResponsesDialect {
     let mut capabilities = Capabilities::default();
     capabilities.structured_output = StructuredOutput::JsonSchema;
@@ -147,6 +158,7 @@ fn open(name: Word, base_url: Word) -> ResponsesDialect {
         base_url,
         capabilities,
         models: ModelRules::default(),
+        known_models: Cow::Borrowed(&[]),
         path: "responses".into(),
         instructions: true,
         developer: false,
@@ -181,6 +193,7 @@ fn openai() -> ResponsesDialect {
         samples_without_reasoning: words!["gpt-5."],
         ..ModelRules::default()
     };
+    dialect.known_models = known_to("openai");
     dialect.instructions = false;
     dialect.developer = true;
     dialect.stores = true;
@@ -222,6 +235,7 @@ fn azure() -> ResponsesDialect {
 
 fn xai() -> ResponsesDialect {
     let mut dialect = open("xai".into(), "https://api.x.ai/v1".into());
+    dialect.known_models = known_to("xai");
     dialect.models.effort = words!["grok-3-mini", "grok-4.20", "grok-4-20"];
     dialect.models.reasoning = words!["grok-3-mini", "grok-4", "grok-code"];
     dialect.models.plain =
