@@ -91,6 +91,9 @@ pub struct Dialect {
     pub replay_reasoning: bool,
     /// The field for reasoning in a history, where it is not known which one the server used.
     pub reasoning_field: Word,
+    /// Whether reasoning comes in its maker's own form too (`reasoning_details`), which goes back in place of the
+    /// text to the model that made it.
+    pub reasoning_details: bool,
     /// The tag around reasoning within the text, where the server leaves it there: `think` for `<think>…</think>`.
     pub reasoning_tag: Option<Word>,
     /// Whether a piece of reasoning may come twice in a row.

@@ -377,6 +377,73 @@ async fn xai_repeats_reasoning_and_the_text_a_request_ends_with() {
     }
 }
 
+/// [OA-131]
+#[tokio::test]
+async fn reasoning_in_its_makers_own_form_goes_back_as_it_came() {
+    let piece = |text: &str, details: Value| {
+        ch(&json!({"content": "", "reasoning": text, "reasoning_details": details}).to_string())
+    };
+    let summary =
+        |text: &str| json!([{"type": "reasoning.summary", "summary": text, "format": "f", "index": 0}]);
+    let sealed =
+        json!({"type": "reasoning.encrypted", "data": "E1", "id": "rs_1", "format": "f", "index": 0});
+    let late = json!({"type": "reasoning.encrypted", "data": "E2", "id": "rs_2", "format": "f", "index": 1});
+    let body = piece("pl", summary("pl"))
+        + &piece("an", summary("an"))
+        + &piece("", json!([{"type": "reasoning.text", "text": "t", "index": 0}]))
+        + &piece("", json!([{"type": "reasoning.text", "text": "u", "signature": null, "index": 0}]))
+        + &piece("", json!([{"type": "reasoning.text", "signature": "S", "index": 0}]))
+        + &piece("", json!([sealed]))
+        + &piece("", json!([]))
+        + &ch(&json!({"content": "On it."}).to_string())
+        + &ch(&json!({"reasoning_details": [late]}).to_string())
+        + &support::tc(r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#)
+        + &fin("\"tool_calls\"")
+        + DONE;
+    let expected = json!([
+        {"type": "reasoning.summary", "summary": "plan", "format": "f", "index": 0},
+        {"type": "reasoning.text", "text": "tu", "signature": "S", "index": 0},
+        sealed,
+        late,
+    ]);
+    let model =
+        support::model(dialect("openrouter"), MemoryTransport::new().reply(MemoryReply::sse(body.clone())));
+    let (answer, error) = ai_testkit::fold(model.stream(hi(), CallContext::new())).await;
+    assert!(error.is_none(), "{error:?}");
+    let stored = serde_json::to_string(&answer.message).unwrap();
+    let message: ai_provider::AssistantMessage = serde_json::from_str(&stored).unwrap();
+    let history = || {
+        Request::new([
+            Message::user("Hi"),
+            Message::Assistant(message.clone()),
+            Message::tool([result("a", "1")]),
+        ])
+    };
+    let sent = |model: &str, account: Option<&ai_provider::Account>| -> (Value, usize) {
+        let target = TargetId::new("openrouter", model, support::ENDPOINT);
+        let ids = IdSeed::new(&RequestId::from("r"));
+        let info = CallInfo { target: &target, account, delivery: Delivery::Stream, ids };
+        let codec = ChatCodec::new(dialect("openrouter"), Endpoint::base(support::ENDPOINT).unwrap());
+        let (call, warnings) = codec.encode(&history(), &info).unwrap();
+        (serde_json::from_slice::<Value>(&call.body).unwrap()["messages"][1].clone(), warnings.len())
+    };
+    let account = ApiKey::new("sk-secret-of-the-test").unwrap().account().clone();
+    let (own, warnings) = sent("m", Some(&account));
+    assert_eq!((&own["reasoning_details"], own.get("reasoning"), warnings), (&expected, None, 0));
+    for (model, account) in [("other", Some(&account)), ("m", None)] {
+        let (other, warnings) = sent(model, account);
+        assert_eq!(
+            (other.get("reasoning_details"), &other["reasoning"], warnings),
+            (None, &json!("plan"), 1)
+        );
+    }
+    // Elsewhere the field means nothing.
+    let model = support::model(dialect("generic"), MemoryTransport::new().reply(MemoryReply::sse(body)));
+    let (answer, error) = ai_testkit::fold(model.stream(hi(), CallContext::new())).await;
+    assert!(error.is_none(), "{error:?}");
+    assert!(!serde_json::to_string(&answer.message).unwrap().contains("encrypted"));
+}
+
 /// [OA-130]
 #[test]
 fn deepseek_v4_gets_a_field_for_reasoning_in_each_message_of_the_assistant() {

@@ -26,7 +26,7 @@ impl Blocks {
         out: &mut Parts,
         metadata: impl FnOnce() -> Option<Box<ProviderMetadata>>,
     ) {
-        if self.open.as_ref().is_some_and(|(open, _)| *open == kind) {
+        if self.is_open(kind) {
             return;
         }
         self.close(out);
@@ -58,13 +58,22 @@ impl Blocks {
         });
     }
 
+    pub(super) fn is_open(&self, kind: Kind) -> bool {
+        self.open.as_ref().is_some_and(|(open, _)| *open == kind)
+    }
+
     pub(super) fn close(&mut self, out: &mut Parts) {
+        self.close_with(None, out);
+    }
+
+    /// Ends the open block, with what is only known now.
+    pub(super) fn close_with(&mut self, metadata: Option<Box<ProviderMetadata>>, out: &mut Parts) {
         if let Some(lost) = self.joiner.end() {
             self.push(lost.to_string(), out);
         }
         match self.open.take() {
-            Some((Kind::Text, id)) => out.push(StreamPart::text_end(id)),
-            Some((Kind::Reasoning, id)) => out.push(StreamPart::reasoning_end(id)),
+            Some((Kind::Text, id)) => out.push(StreamPart::TextEnd { id, metadata }),
+            Some((Kind::Reasoning, id)) => out.push(StreamPart::ReasoningEnd { id, metadata }),
             None => {}
         }
     }

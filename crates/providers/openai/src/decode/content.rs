@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use ai_http::Parts;
-use ai_provider::{FileData, FilePart, ProviderMetadata, ProviderOptions, StreamPart};
+use ai_provider::{FileData, FilePart, Origin, ProviderMetadata, ProviderOptions, StreamPart};
+use serde_json::Value;
 
 use super::blocks::Kind;
 use super::loose::{self, Content, ContentPart};
 use super::tags::Tags;
-use super::{ChatDecoder, REASONING_FIELD};
+use super::{ChatDecoder, REASONING_DETAILS, REASONING_FIELD};
 
 impl ChatDecoder {
     pub(super) fn text(&mut self, text: Cow<'_, str>, out: &mut Parts) {
@@ -25,6 +26,9 @@ impl ChatDecoder {
 
     fn plain_text(&mut self, text: Cow<'_, str>, out: &mut Parts) {
         self.came.text = true;
+        if self.blocks.is_open(Kind::Reasoning) {
+            self.end_block(out);
+        }
         self.blocks.open(Kind::Text, out, || None);
         self.blocks.add(text, self.marked, out);
     }
@@ -46,11 +50,7 @@ impl ChatDecoder {
     fn add_reasoning(&mut self, text: Cow<'_, str>, field: &str, out: &mut Parts) {
         self.came.reasoning = true;
         let origin = &self.origin;
-        self.blocks.open(Kind::Reasoning, out, || {
-            let namespace = origin.target.provider.as_str();
-            let values = ProviderOptions::default().with(namespace, REASONING_FIELD, field.into());
-            Some(Box::new(ProviderMetadata::minted(origin.clone(), values)))
-        });
+        self.blocks.open(Kind::Reasoning, out, || minted(origin, REASONING_FIELD, field.into()));
         self.blocks.add(text, self.marked, out);
     }
 
@@ -62,7 +62,25 @@ impl ChatDecoder {
                 Kind::Reasoning => self.add_reasoning(held.into(), "content", out),
             }
         }
-        self.blocks.close(out);
+        self.end_block(out);
+    }
+
+    fn end_block(&mut self, out: &mut Parts) {
+        let details = match self.blocks.is_open(Kind::Reasoning) {
+            true => self.details.take(),
+            false => None,
+        };
+        let metadata = details.and_then(|details| minted(&self.origin, REASONING_DETAILS, details));
+        self.blocks.close_with(metadata, out);
+    }
+
+    /// Details that came behind the reasoning, or without any that can be shown, in a block of their own.
+    pub(super) fn rest_of_details(&mut self, out: &mut Parts) {
+        if let Some(details) = self.details.take() {
+            let origin = &self.origin;
+            self.blocks.open(Kind::Reasoning, out, || minted(origin, REASONING_DETAILS, details));
+            self.blocks.close(out);
+        }
     }
 
     /// The model's own words for why it does not answer: shown as its text, and the finish says what it is.
@@ -85,4 +103,9 @@ impl ChatDecoder {
         };
         out.push(StreamPart::File(Box::new(FilePart::new(media_type, FileData::Url { url }))));
     }
+}
+
+fn minted(origin: &Origin, key: &str, value: Value) -> Option<Box<ProviderMetadata>> {
+    let values = ProviderOptions::default().with(&origin.target.provider, key, value);
+    Some(Box::new(ProviderMetadata::minted(origin.clone(), values)))
 }

@@ -48,6 +48,7 @@ object! {
         "content" content: Content<'a>,
         "reasoning_content" reasoning_content: Content<'a>,
         "reasoning" reasoning: Content<'a>,
+        "reasoning_details" reasoning_details: Raw<'a>,
         "refusal" refusal: Content<'a>,
         "tool_calls" tool_calls: Option<Vec<CallDelta<'a>>>,
         "annotations" annotations: Raw<'a>,

@@ -17,6 +17,7 @@ use ai_provider::{
 use crate::dialect::Dialect;
 use blocks::Blocks;
 use calls::{Calls, Fragment};
+use details::Details;
 use frame::{Came, Choice, Choices, Delta, Frame};
 use logprobs::Logprobs;
 use loose::{Content, Raw};
@@ -26,6 +27,7 @@ use tags::Tags;
 mod blocks;
 mod calls;
 mod content;
+mod details;
 pub(crate) mod fill;
 mod frame;
 pub(crate) mod logprobs;
@@ -39,6 +41,8 @@ pub(crate) mod usage;
 pub(crate) const REASONING_FIELD: &str = "reasoningField";
 /// The fields servers use for reasoning.
 pub(crate) const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+/// Where it holds the reasoning in its maker's own form.
+pub(crate) const REASONING_DETAILS: &str = "reasoningDetails";
 /// Where a call's metadata holds the signature it must go back with.
 pub(crate) const SIGNATURE: &str = "thoughtSignature";
 
@@ -72,6 +76,7 @@ pub(crate) struct ChatDecoder {
     usage: String,
     /// Why the model stopped: from here on only usage and sources are read.
     finish: Option<FinishReason>,
+    details: Details,
     /// Tells reasoning within the text, where the dialect says that it stands there.
     tags: Option<Tags>,
     /// The piece of reasoning that came last, where the dialect says that it may come again.
@@ -86,6 +91,7 @@ impl ChatDecoder {
             tags: dialect.reasoning_tag.as_deref().map(Tags::new),
             last_reasoning: dialect.repeats_reasoning.then(String::new),
             prefill: None,
+            details: Details::default(),
             dialect,
             origin: info.origin(),
             ids: info.ids.clone(),
@@ -250,6 +256,9 @@ impl ChatDecoder {
     }
 
     fn delta(&mut self, delta: &mut Delta<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
+        if let Some(details) = delta.reasoning_details.0.filter(|_| self.dialect.reasoning_details) {
+            self.details.add(details)?;
+        }
         // Servers that send both send the same text twice.
         let [field, other] = REASONING_FIELDS;
         match delta.reasoning_content.has_text() {
@@ -300,6 +309,7 @@ impl ChatDecoder {
         let cut =
             matches!(unified, UnifiedFinish::Length | UnifiedFinish::ContentFilter | UnifiedFinish::Error);
         self.close(out);
+        self.rest_of_details(out);
         self.calls.finish(cut, &self.ids, &self.origin, out);
         self.finish = Some(FinishReason::new(unified, raw));
         if complete {

@@ -82,6 +82,7 @@ pub(super) fn generic(name: Word, base_url: Word) -> Dialect {
         alternating: false,
         replay_reasoning: false,
         reasoning_field: "reasoning_content".into(),
+        reasoning_details: false,
         reasoning_tag: None,
         repeats_reasoning: false,
         echoes_prefill: false,
@@ -261,6 +262,7 @@ fn openrouter() -> Dialect {
     dialect.capabilities.input.pdf = true;
     dialect.top_k = true;
     dialect.effort = EffortForm::Object;
+    dialect.reasoning_details = true;
     dialect.replay_reasoning = true;
     dialect.reasoning_field = "reasoning".into();
     dialect

@@ -6,11 +6,11 @@ use ai_provider::{
     AssistantMessage, AssistantPart, JsonObject, Message as Ours, ModelError, ProviderMetadata,
     SystemMessage, ToolCall, UserMessage, UserPart, Warning,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::wire::{Call, CalledFunction, Content, Media, Message, Part};
 use super::{Scope, invalid, media};
-use crate::decode::{REASONING_FIELD, REASONING_FIELDS, SIGNATURE};
+use crate::decode::{REASONING_DETAILS, REASONING_FIELD, REASONING_FIELDS, SIGNATURE};
 
 /// The history, valid for this server whatever happened to it.
 pub(super) fn messages<'a>(
@@ -132,11 +132,14 @@ impl<'a> Writer<'a, '_> {
         let scope = self.scope;
         let mut texts = Vec::new();
         let mut reasoning: Option<(Cow<'a, str>, Cow<'a, str>)> = None;
+        let mut details = Vec::new();
         for part in &message.parts {
             match part {
                 AssistantPart::Text(part) => texts.push(part.text.as_str()),
                 AssistantPart::Reasoning(part) => {
-                    let Some(field) = self.reasoning_field(part.metadata.as_deref()) else { continue };
+                    let metadata = part.metadata.as_deref();
+                    details.extend(self.reasoning_details(metadata));
+                    let Some(field) = self.reasoning_field(metadata) else { continue };
                     match &mut reasoning {
                         Some((_, text)) => text.to_mut().push_str(&part.text),
                         None if part.text.is_empty() => {}
@@ -172,7 +175,8 @@ impl<'a> Writer<'a, '_> {
         self.out.push(Message {
             role: "assistant",
             content,
-            reasoning,
+            reasoning: reasoning.filter(|_| details.is_empty()),
+            details,
             tool_calls,
             extra,
             ..Message::default()
@@ -193,6 +197,24 @@ impl<'a> Writer<'a, '_> {
         let field = made.get(&info.target.provider).and_then(|values| values.get(REASONING_FIELD)?.as_str());
         let known = field.filter(|field| REASONING_FIELDS.contains(field));
         Some(known.unwrap_or(&dialect.reasoning_field).into())
+    }
+
+    /// The entries of reasoning in its maker's own form: to that maker alone.
+    fn reasoning_details(&mut self, metadata: Option<&'a ProviderMetadata>) -> &'a [Value] {
+        let Scope { dialect, info, .. } = self.scope;
+        let details = metadata.filter(|_| dialect.reasoning_details).and_then(|metadata| {
+            let entries = metadata.get(&info.target.provider)?.get(REASONING_DETAILS)?.as_array()?;
+            Some((metadata.origin.as_ref(), entries.as_slice()))
+        });
+        match details {
+            None => &[],
+            Some((origin, entries)) if origin == Some(&info.origin()) => entries,
+            Some(_) => {
+                self.notes
+                    .unsupported("reasoning", "sealed reasoning of another model or account was left out");
+                &[]
+            }
+        }
     }
 
     fn call(&mut self, paired: &Paired<'a>) -> Call<'a> {

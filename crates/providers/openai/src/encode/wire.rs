@@ -75,6 +75,8 @@ pub(super) struct Message<'a> {
     pub(super) content: Content<'a>,
     /// The field for reasoning, and the reasoning.
     pub(super) reasoning: Option<(Text<'a>, Text<'a>)>,
+    /// The reasoning in its maker's own form.
+    pub(super) details: Vec<&'a Value>,
     pub(super) tool_calls: Vec<Call<'a>>,
     pub(super) tool_call_id: Option<Text<'a>>,
     pub(super) name: Option<Text<'a>>,
@@ -104,6 +106,9 @@ impl Serialize for Message<'_> {
         if let Some((field, text)) = &self.reasoning {
             map.serialize_entry(field, text)?;
         }
+        if !self.details.is_empty() {
+            map.serialize_entry("reasoning_details", &self.details)?;
+        }
         map.serialize_entry("content", &self.content)?;
         if !self.tool_calls.is_empty() {
             map.serialize_entry("tool_calls", &self.tool_calls)?;
@@ -129,6 +134,7 @@ impl Message<'_> {
             "name" => self.name.is_some(),
             "tool_calls" => !self.tool_calls.is_empty(),
             "prefix" => self.prefix,
+            "reasoning_details" => !self.details.is_empty(),
             _ => self.reasoning.as_ref().is_some_and(|(field, _)| field == key),
         }
     }
