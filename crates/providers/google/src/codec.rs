@@ -1,8 +1,9 @@
 use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall, path_segment};
-use ai_provider::{Delivery, ErrorClass, ModelError, Request, Warning};
+use ai_provider::{Capabilities, Delivery, ErrorClass, FileData, FilePart, ModelError, Request, Warning};
 use http::{HeaderMap, StatusCode};
 
 use crate::decode::GeminiDecoder;
+use crate::models::Model;
 use crate::{encode, failure};
 
 /// Gemini's `generateContent` as a codec: for a model of your own around [`HttpModel`](ai_http::HttpModel).
@@ -18,13 +19,26 @@ use crate::{encode, failure};
 #[derive(Clone, Debug)]
 pub struct GenerateContentCodec {
     endpoint: Endpoint,
+    capabilities: Option<Capabilities>,
 }
 
 impl GenerateContentCodec {
     /// The codec of a server that is reached at this endpoint: of a base, under
     /// `models/MODEL:streamGenerateContent?alt=sse` for a stream and `models/MODEL:generateContent` for one body.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
+        Self { endpoint, capabilities: None }
+    }
+
+    /// Sets what the model can do. Default: what is known of it by its name.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = Some(capabilities);
+        self
+    }
+
+    /// What a model of this name can do.
+    pub fn capabilities(&self, model: &str) -> Capabilities {
+        self.capabilities.clone().unwrap_or_else(|| Model::of(model).capabilities())
     }
 
     fn url(&self, model: &str, delivery: Delivery) -> Result<String, ModelError> {
@@ -54,9 +68,14 @@ pub(crate) fn model_path(model: &str) -> Result<String, ModelError> {
 
 impl Codec for GenerateContentCodec {
     fn encode(&self, request: &Request, info: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError> {
-        let (body, warnings) = encode::body(request, info)?;
+        let capabilities = self.capabilities(&info.target.model);
+        let (body, warnings) = encode::body(request, info, &capabilities)?;
         let call = HttpCall::post_json(self.url(&info.target.model, info.delivery)?, &body)?;
         Ok((call, warnings))
+    }
+
+    fn must_download(&self, file: &FilePart, info: &CallInfo<'_>) -> bool {
+        matches!(&file.data, FileData::Url { url } if !encode::is_fetched(url, &info.target.endpoint))
     }
 
     /// A full endpoint says itself how it answers, so its answer is taken either way.

@@ -28,13 +28,14 @@ struct Open {
 
 impl Blocks {
     /// Adds a piece: `text` may hold stand-ins for halves of characters if it is `marked`. Without text and
-    /// signature it says nothing.
+    /// signature it says nothing. A block of reasoning begins with the metadata `thought` makes.
     pub(super) fn add(
         &mut self,
         kind: Kind,
         text: Cow<'_, str>,
         marked: bool,
         signature: Option<Box<ProviderMetadata>>,
+        thought: impl FnOnce() -> Box<ProviderMetadata>,
         out: &mut Parts,
     ) {
         if text.is_empty() && signature.is_none() {
@@ -49,7 +50,7 @@ impl Blocks {
             self.count += 1;
             out.push(match kind {
                 Kind::Text => StreamPart::text_start(id.clone()),
-                Kind::Reasoning => StreamPart::reasoning_start(id.clone()),
+                Kind::Reasoning => StreamPart::ReasoningStart { id: id.clone(), metadata: Some(thought()) },
             });
             Open { kind, id, signed: false }
         });

@@ -115,6 +115,19 @@ pub(super) struct Part<'a> {
     pub(super) tool_response: Raw<'a>,
 }
 
+impl<'a> Part<'a> {
+    /// What it says of a tool that runs at the server: the field, and its value.
+    pub(super) fn of_server(&self) -> Option<(&'static str, &'a RawValue)> {
+        let fields = [
+            ("executableCode", self.executable_code),
+            ("codeExecutionResult", self.code_execution_result),
+            ("toolCall", self.tool_call),
+            ("toolResponse", self.tool_response),
+        ];
+        fields.into_iter().find_map(|(field, value)| Some((field, value?)))
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct FunctionCall<'a> {

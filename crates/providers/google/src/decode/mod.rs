@@ -38,10 +38,14 @@ mod sources;
 mod usage;
 
 pub(crate) use ids::MADE_ID;
-pub(crate) use server::{CODE_EXECUTION, SERVER};
+pub(crate) use server::SERVER;
 
 /// Where metadata holds the signature a part must go back with.
 pub(crate) const SIGNATURE: &str = "thoughtSignature";
+/// Where metadata says as which field of a part a call or result of the server came.
+pub(crate) const KIND: &str = "kind";
+/// Where metadata says that a block or a file is a thought of this model.
+const THOUGHT: &str = "thought";
 /// The kind of a part that is kept as it came, because this crate does not know it.
 pub(crate) const UNKNOWN_PART: &str = "google.part";
 /// Where the metadata of such a part holds it.
@@ -182,9 +186,7 @@ impl GeminiDecoder {
         out: &mut Parts,
     ) -> Result<Option<String>, ModelError> {
         for (nth, part) in candidate.content.into_iter().flat_map(|content| content.parts).enumerate() {
-            if !self.part(part, out)? {
-                self.unknown_part(data, nth, out);
-            }
+            self.part(part, (data, nth), out)?;
         }
         if let Some(grounding) = candidate.grounding_metadata {
             self.sources.grounding(grounding.get(), &self.ids, out)?;
@@ -208,43 +210,37 @@ impl GeminiDecoder {
         Ok(reason)
     }
 
-    /// Reads a part; says whether it was of a kind this crate knows.
-    fn part(&mut self, mut part: Part<'_>, out: &mut Parts) -> Result<bool, ModelError> {
+    /// Reads a part; `place` is its frame and its number there.
+    fn part(&mut self, mut part: Part<'_>, place: (&str, usize), out: &mut Parts) -> Result<(), ModelError> {
         let thought = part.thought.unwrap_or(false);
         let signature = part.thought_signature.take_said().map(|signature| self.signed(signature));
-        let text = part.text.take();
-        if text.is_some() {
+        if let Some(text) = part.text.take() {
             let kind = if thought { Kind::Reasoning } else { Kind::Text };
-            return Ok(self.text(kind, text.unwrap_or_default(), signature, out));
+            self.text(kind, text, signature, out);
+            return Ok(());
         }
-        let (ids, calls) = (&mut self.ids, &mut self.server_calls);
-        let block_ends = |blocks: &mut Blocks, out: &mut Parts| blocks.close(out);
+        let of_server = part.of_server();
         if let Some(call) = part.function_call {
-            block_ends(&mut self.blocks, out);
-            self.calls.take(*call, signature, ids, out)?;
-        } else if let Some(code) = part.executable_code {
-            block_ends(&mut self.blocks, out);
-            calls.code(code.get(), signature, ids, out)?;
-        } else if let Some(result) = part.code_execution_result {
-            block_ends(&mut self.blocks, out);
-            calls.code_result(result.get(), signature, ids, out)?;
-        } else if let Some(call) = part.tool_call {
-            block_ends(&mut self.blocks, out);
-            calls.call(call.get(), signature, ids, out)?;
-        } else if let Some(response) = part.tool_response {
-            block_ends(&mut self.blocks, out);
-            calls.response(response.get(), signature, ids, out)?;
+            self.blocks.close(out);
+            self.calls.take(*call, signature, &mut self.ids, out)?;
         } else if let Some(blob) = part.inline_data.or(part.file_data) {
-            block_ends(&mut self.blocks, out);
-            let file = Box::new(FilePart { metadata: signature, ..file(*blob)? });
+            self.blocks.close(out);
+            let metadata = signature.or_else(|| thought.then(|| self.minted(THOUGHT, true.into())));
+            let file = Box::new(FilePart { metadata, ..file(*blob)? });
             out.push(if thought { StreamPart::ReasoningFile(file) } else { StreamPart::File(file) });
-        } else if signature.is_some() {
-            return Ok(self.text(Kind::Text, Cow::Borrowed(""), signature, out));
+        } else if let Some((kind, raw)) = of_server {
+            self.blocks.close(out);
+            let mut metadata = self.minted(KIND, kind.into());
+            if let Some(signature) = signature {
+                metadata.merge(&signature);
+            }
+            self.server_calls.take(kind, raw.get(), metadata, &mut self.ids, out)?;
         } else {
-            return Ok(false);
+            self.odd_part(place, signature, out);
+            return Ok(());
         }
         self.content = true;
-        Ok(true)
+        Ok(())
     }
 
     fn text(
@@ -253,23 +249,30 @@ impl GeminiDecoder {
         text: Cow<'_, str>,
         signature: Option<Box<ProviderMetadata>>,
         out: &mut Parts,
-    ) -> bool {
+    ) {
         self.content |= !text.is_empty();
-        self.blocks.add(kind, text, self.marked, signature, out);
-        true
+        let origin = &self.origin;
+        let thought = || minted(origin, THOUGHT, true.into());
+        self.blocks.add(kind, text, self.marked, signature, thought, out);
     }
 
-    /// A part of a kind that is not known is kept as it came: the model may need it back.
-    fn unknown_part(&mut self, data: &str, nth: usize, out: &mut Parts) {
+    /// A part of a kind that is not known is kept as it came: the model may need it back. A signature alone is
+    /// one of the text.
+    fn odd_part(
+        &mut self,
+        (data, nth): (&str, usize),
+        signature: Option<Box<ProviderMetadata>>,
+        out: &mut Parts,
+    ) {
         const SAYS_NOTHING: [&str; 3] = ["text", "thought", SIGNATURE];
         let frame: Value = serde_json::from_str(data).unwrap_or_default();
         let candidates = frame.get("candidates").and_then(Value::as_array).into_iter().flatten();
         let parts =
             candidates.filter_map(|candidate| candidate.pointer("/content/parts")?.as_array()).flatten();
-        let Some(part) = parts.filter_map(Value::as_object).nth(nth) else { return };
-        if part.iter().all(|(key, value)| value.is_null() || SAYS_NOTHING.contains(&key.as_str())) {
-            return;
-        }
+        let part = parts.filter_map(Value::as_object).nth(nth).filter(|part| {
+            part.iter().any(|(key, value)| !value.is_null() && !SAYS_NOTHING.contains(&key.as_str()))
+        });
+        let Some(part) = part else { return self.text(Kind::Text, Cow::Borrowed(""), signature, out) };
         self.blocks.close(out);
         self.content = true;
         let metadata = Some(self.minted(PART, Value::Object(part.clone())));
@@ -282,8 +285,7 @@ impl GeminiDecoder {
     }
 
     fn minted(&self, name: &str, value: Value) -> Box<ProviderMetadata> {
-        let values = ProviderOptions::default().with(self.origin.target.provider.as_str(), name, value);
-        Box::new(ProviderMetadata::minted(self.origin.clone(), values))
+        minted(&self.origin, name, value)
     }
 
     /// The reason came, in a frame that was read whole.
@@ -358,6 +360,11 @@ impl Decoder for GeminiDecoder {
     fn end(&mut self, _why: End, out: &mut Parts) -> Result<(), ModelError> {
         self.unfinished(false, out).map(drop)
     }
+}
+
+fn minted(origin: &Origin, name: &str, value: Value) -> Box<ProviderMetadata> {
+    let values = ProviderOptions::default().with(origin.target.provider.as_str(), name, value);
+    Box::new(ProviderMetadata::minted(origin.clone(), values))
 }
 
 /// A file within the answer, or at a URI.

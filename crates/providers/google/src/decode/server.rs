@@ -2,14 +2,14 @@
 
 use ai_http::Parts;
 use ai_provider::{
-    ErrorClass, Id, ModelError, ProviderMetadata, StreamPart, ToolCall, ToolOutput, ToolResult,
+    ErrorClass, Id, JsonObject, ModelError, ProviderMetadata, StreamPart, ToolCall, ToolOutput, ToolResult,
 };
 use serde_json::Value;
 
 use super::ids::AnswerIds;
 
 /// The tool name of code the model runs.
-pub(crate) const CODE_EXECUTION: &str = "code_execution";
+const CODE_EXECUTION: &str = "code_execution";
 /// The beginning of the tool names of other tools at Google; their type follows.
 pub(crate) const SERVER: &str = "server:";
 
@@ -24,72 +24,35 @@ pub(super) struct ServerCalls {
     open: Vec<(Option<String>, Id, String)>,
 }
 
-type Metadata = Option<Box<ProviderMetadata>>;
-
 impl ServerCalls {
-    /// Code that is run.
-    pub(super) fn code(
+    /// Reads a part by the field it came in.
+    pub(super) fn take(
         &mut self,
+        kind: &str,
         raw: &str,
-        signature: Metadata,
+        metadata: Box<ProviderMetadata>,
         ids: &mut AnswerIds,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
-        let mut code = object(raw)?;
-        let given = take_id(&mut code);
-        self.begin(given, CODE_EXECUTION.to_owned(), code, signature, ids, out)
-    }
-
-    /// What came of it.
-    pub(super) fn code_result(
-        &mut self,
-        raw: &str,
-        signature: Metadata,
-        ids: &mut AnswerIds,
-        out: &mut Parts,
-    ) -> Result<(), ModelError> {
-        let mut result = object(raw)?;
-        let given = take_id(&mut result);
-        let failed = result.get("outcome").is_some_and(|outcome| outcome != "OUTCOME_OK");
-        let output = if failed { ToolOutput::ErrorJson(result) } else { ToolOutput::Json(result) };
-        self.end(given, CODE_EXECUTION.to_owned(), output, signature, ids, out)
-    }
-
-    /// A call of another tool.
-    pub(super) fn call(
-        &mut self,
-        raw: &str,
-        signature: Metadata,
-        ids: &mut AnswerIds,
-        out: &mut Parts,
-    ) -> Result<(), ModelError> {
-        let mut call = object(raw)?;
-        let given = take_id(&mut call);
-        let tool = tool_name(&call);
-        let args = call.get_mut("args").map(Value::take).filter(|args| !args.is_null());
-        self.begin(
-            given,
-            tool,
-            args.unwrap_or_else(|| Value::Object(Default::default())),
-            signature,
-            ids,
-            out,
-        )
-    }
-
-    /// What it answered.
-    pub(super) fn response(
-        &mut self,
-        raw: &str,
-        signature: Metadata,
-        ids: &mut AnswerIds,
-        out: &mut Parts,
-    ) -> Result<(), ModelError> {
-        let mut response = object(raw)?;
-        let given = take_id(&mut response);
-        let tool = tool_name(&response);
-        let output = ToolOutput::Json(response.get_mut("response").map(Value::take).unwrap_or_default());
-        self.end(given, tool, output, signature, ids, out)
+        let mut value = object(raw)?;
+        let given = take_id(&mut value);
+        let mut field = |name: &str| value.get_mut(name).map(Value::take).filter(|value| !value.is_null());
+        match kind {
+            "executableCode" => self.begin(given, CODE_EXECUTION.to_owned(), value, Some(metadata), ids, out),
+            "codeExecutionResult" => {
+                let failed = value.get("outcome").is_some_and(|outcome| outcome != "OUTCOME_OK");
+                let output = if failed { ToolOutput::ErrorJson(value) } else { ToolOutput::Json(value) };
+                self.end(given, CODE_EXECUTION.to_owned(), output, metadata, ids, out)
+            }
+            "toolCall" => {
+                let args = field("args").unwrap_or_else(|| Value::Object(JsonObject::new()));
+                self.begin(given, tool_name(&value), args, Some(metadata), ids, out)
+            }
+            _ => {
+                let output = ToolOutput::Json(field("response").unwrap_or_default());
+                self.end(given, tool_name(&value), output, metadata, ids, out)
+            }
+        }
     }
 
     fn begin(
@@ -97,7 +60,7 @@ impl ServerCalls {
         given: Option<String>,
         tool: String,
         input: Value,
-        signature: Metadata,
+        metadata: Option<Box<ProviderMetadata>>,
         ids: &mut AnswerIds,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
@@ -110,7 +73,7 @@ impl ServerCalls {
         out.push(StreamPart::ToolCall(Box::new(ToolCall {
             provider_executed: true,
             dynamic: tool.starts_with(SERVER),
-            metadata: signature,
+            metadata,
             ..ToolCall::new(id.clone(), tool.clone(), input.to_string())
         })));
         self.open.push((given, id, tool));
@@ -124,7 +87,7 @@ impl ServerCalls {
         given: Option<String>,
         tool: String,
         output: ToolOutput,
-        signature: Metadata,
+        metadata: Box<ProviderMetadata>,
         ids: &mut AnswerIds,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
@@ -135,14 +98,14 @@ impl ServerCalls {
             })
         };
         if find(&self.open).is_none() {
-            self.begin(given.clone(), tool.clone(), Value::Object(Default::default()), None, ids, out)?;
+            self.begin(given.clone(), tool.clone(), Value::Object(JsonObject::new()), None, ids, out)?;
         }
         let at = find(&self.open).unwrap_or(self.open.len().saturating_sub(1));
         let Some((_, id, tool)) = (at < self.open.len()).then(|| self.open.remove(at)) else { return Ok(()) };
         out.push(StreamPart::ToolResult(Box::new(ToolResult {
             provider_executed: true,
             dynamic: tool.starts_with(SERVER),
-            metadata: signature,
+            metadata: Some(metadata),
             ..ToolResult::new(id, tool, output)
         })));
         Ok(())

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use ai_google::GenerateContentCodec;
-use ai_http::{Endpoint, HeaderKey, HttpModel, Transport};
+use ai_http::{CallInfo, Codec, Endpoint, HeaderKey, HttpModel, IdSeed, Transport};
 use ai_provider::{
     ApiKey, CallContext, Delivery, ErrorRecord, Finish, JsonObject, Keys, LanguageModel, Message, ModelError,
-    ProviderMetadata, Request, StreamPart, TargetId, ToolCall,
+    Origin, ProviderMetadata, ProviderOptions, Request, RequestId, StreamPart, TargetId, ToolCall,
 };
 use ai_testkit::{Cut, MemoryReply, MemoryTransport, check_order, collect};
 use bytes::Bytes;
 use http::HeaderName;
+use serde_json::Value;
 
 pub(crate) const ENDPOINT: &str = "http://localhost/v1beta";
 
 pub(crate) fn model(id: &str, transport: impl Transport + 'static) -> Arc<dyn LanguageModel> {
     let codec = GenerateContentCodec::new(Endpoint::base(ENDPOINT).unwrap());
     let model = HttpModel::new(codec, TargetId::new("google", id, ENDPOINT), Arc::new(transport))
-        .with_keys(Arc::new(Keys::one(ApiKey::new("AIzaCANARY").unwrap())))
+        .with_keys(Arc::new(Keys::one(ApiKey::new("AIzaCANARY").unwrap().of_account("one"))))
         .with_authorize(Arc::new(HeaderKey(HeaderName::from_static("x-goog-api-key"))));
     Arc::new(model)
 }
@@ -151,4 +152,43 @@ pub(crate) fn end(parts: &str, reason: &str) -> String {
 
 pub(crate) fn stop() -> String {
     end("[]", "STOP")
+}
+
+/// The body a request becomes for a model, as text, with the warnings.
+pub(crate) fn encoded(model: &str, request: &Request) -> Result<(String, Vec<String>), ModelError> {
+    let target = TargetId::new("google", model, ENDPOINT);
+    let account = ai_provider::Account::from("one");
+    let info = CallInfo {
+        target: &target,
+        account: Some(&account),
+        delivery: request.delivery,
+        ids: IdSeed::new(&RequestId::from("request-1")),
+    };
+    let codec = GenerateContentCodec::new(Endpoint::base(ENDPOINT)?);
+    let (call, warnings) = codec.encode(request, &info)?;
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    Ok((String::from_utf8(call.body.to_vec()).unwrap(), warnings))
+}
+
+/// The body a request becomes, as JSON, with the warnings.
+pub(crate) fn warned(model: &str, request: &Request) -> (Value, Vec<String>) {
+    let (body, warnings) = encoded(model, request).unwrap();
+    (serde_json::from_str(&body).unwrap(), warnings)
+}
+
+/// The body a request becomes, as JSON, without warnings.
+pub(crate) fn body(model: &str, request: &Request) -> Value {
+    let (body, warnings) = warned(model, request);
+    assert_eq!(warnings, [""; 0]);
+    body
+}
+
+/// Who mints what a model of this name answers here.
+pub(crate) fn origin(model: &str) -> Origin {
+    Origin { target: TargetId::new("google", model, ENDPOINT), account: Some("one".into()) }
+}
+
+pub(crate) fn minted(model: &str, name: &str, value: Value) -> Option<Box<ProviderMetadata>> {
+    let values = ProviderOptions::default().with("google", name, value);
+    Some(Box::new(ProviderMetadata::minted(origin(model), values)))
 }
