@@ -48,6 +48,7 @@
 
 mod create_agent;
 mod error;
+pub mod history;
 pub mod middleware;
 mod model_ref;
 pub mod output;

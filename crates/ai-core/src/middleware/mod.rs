@@ -49,6 +49,7 @@ pub use input_examples::DescribeExamples;
 pub use logging::Logging;
 pub use model::wrap;
 pub use prompt_json::PromptJson;
+pub(crate) use prompt_tools::words;
 pub use prompt_tools::{PromptCall, PromptTools, TagFormat, ToolFormat};
 pub use simulate_streaming::SimulateStreaming;
 pub use smooth::Smooth;

@@ -13,6 +13,7 @@
 
 mod approval;
 mod endings;
+mod history;
 mod machine;
 mod middleware;
 mod output;

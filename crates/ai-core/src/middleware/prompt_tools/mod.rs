@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use ai_provider::{
-    CallContext, Capabilities, FunctionTool, ModelStream, Request, StreamPart,
-    ToolChoice, ToolDefinition, Warning,
+    CallContext, Capabilities, FunctionTool, ModelStream, Request, StreamPart, ToolChoice, ToolDefinition,
+    Warning,
 };
 
+pub(crate) use format::words;
 pub use format::{PromptCall, TagFormat, ToolFormat};
 
 use super::text::instruct;
