@@ -12,7 +12,9 @@
 
 mod calls;
 mod errors;
+mod history;
 mod recordings;
+mod request;
 mod server;
 mod stream;
 mod support;
