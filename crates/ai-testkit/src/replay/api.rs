@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
+use ai_anthropic::Anthropic;
+use ai_google::Google;
 use ai_http::Transport;
-use ai_openai::{Dialect, OpenAi};
+use ai_openai::{Dialect, OpenAi, ResponsesDialect};
 use ai_provider::{ApiKey, ErrorClass, LanguageModel, ModelError, Provider};
 
 /// An API that has an adapter here.
@@ -11,6 +13,15 @@ pub enum Api {
     /// OpenAI's Chat Completions, and what servers make of it.
     #[value(name = "openai-chat")]
     OpenAiChat,
+    /// OpenAI's Responses, and its open variant.
+    #[value(name = "openai-responses")]
+    OpenAiResponses,
+    /// Anthropic's Messages.
+    #[value(name = "anthropic-messages")]
+    AnthropicMessages,
+    /// Google's generateContent.
+    #[value(name = "google-generate-content")]
+    GoogleGenerateContent,
 }
 
 /// Whom to ask, and how to get there.
@@ -33,6 +44,9 @@ impl Api {
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::GoogleGenerateContent => "google-generate-content",
         }
     }
 
@@ -41,25 +55,44 @@ impl Api {
     /// # Errors
     /// `InvalidRequest` for a dialect the API does not have, and whatever the adapter refuses.
     pub fn model(self, target: Target) -> Result<Arc<dyn LanguageModel>, ModelError> {
+        let Target { base_url, dialect, model, key, transport } = target;
+        // The builders have these setters in common, and no type.
+        macro_rules! provider {
+            ($builder:expr) => {{
+                let builder = $builder.base_url(base_url).transport(transport);
+                let builder = match key {
+                    Some(key) => builder.api_key(key),
+                    None => builder,
+                };
+                builder.build()?.language_model(&model)
+            }};
+        }
         match self {
-            Self::OpenAiChat => chat(target),
+            Self::OpenAiChat => {
+                let row =
+                    Dialect::by_name(&dialect).ok_or_else(|| none_called(&dialect, Dialect::names()))?;
+                provider!(OpenAi::builder().dialect(row))
+            }
+            Self::OpenAiResponses => {
+                let row = ResponsesDialect::by_name(&dialect)
+                    .ok_or_else(|| none_called(&dialect, ResponsesDialect::names()))?;
+                provider!(OpenAi::builder().responses(row))
+            }
+            Self::AnthropicMessages | Self::GoogleGenerateContent if dialect != GENERIC => {
+                Err(none_called(&dialect, [GENERIC].into_iter()))
+            }
+            Self::AnthropicMessages => provider!(Anthropic::builder()),
+            Self::GoogleGenerateContent => provider!(Google::builder()),
         }
     }
 }
 
-fn chat(target: Target) -> Result<Arc<dyn LanguageModel>, ModelError> {
-    let dialect = Dialect::by_name(&target.dialect).ok_or_else(|| no_dialect(&target, Dialect::names()))?;
-    let mut builder =
-        OpenAi::builder().dialect(dialect).base_url(target.base_url).transport(target.transport);
-    if let Some(key) = target.key {
-        builder = builder.api_key(key);
-    }
-    builder.build()?.language_model(&target.model)
-}
+/// The dialect of an API without dialects.
+const GENERIC: &str = "generic";
 
-fn no_dialect(target: &Target, names: impl Iterator<Item = &'static str>) -> ModelError {
+fn none_called(dialect: &str, names: impl Iterator<Item = &'static str>) -> ModelError {
     let names: Vec<_> = names.collect();
-    let message = format!("no dialect is called {:?}; there are {}", target.dialect, names.join(", "));
+    let message = format!("this API has no dialect {dialect:?}, but {}", names.join(", "));
     ModelError::new(ErrorClass::InvalidRequest, message)
 }
 

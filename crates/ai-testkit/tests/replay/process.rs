@@ -99,6 +99,41 @@ fn a_body_can_be_one_document_and_chunks_are_wrapped() {
     assert_eq!(outcome(&values(&output.stdout)).text, "Hi", "{output:?}");
 }
 
+/// The same answer in each API, as one payload a line.
+#[test]
+fn every_api_is_read_by_its_adapter() {
+    let folder = tempfile::tempdir().unwrap();
+    let chat = r#"{"choices":[{"delta":{"content":"Hi"}}]}
+{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    let responses = r#"{"type":"response.created","response":{"id":"r1"}}
+{"type":"response.output_item.added","output_index":0,"item":{"id":"m1","type":"message","role":"assistant","content":[]}}
+{"type":"response.output_text.delta","item_id":"m1","output_index":0,"content_index":0,"delta":"Hi"}
+{"type":"response.output_item.done","output_index":0,"item":{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}}
+{"type":"response.completed","response":{"id":"r1","status":"completed","usage":{"input_tokens":3,"output_tokens":1}}}"#;
+    let messages = r#"{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":3,"output_tokens":1}}}
+{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
+{"type":"content_block_stop","index":0}
+{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}
+{"type":"message_stop"}"#;
+    let gemini =
+        r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}"#;
+    for (api, chunks) in [
+        ("openai-chat", chat),
+        ("openai-responses", responses),
+        ("anthropic-messages", messages),
+        ("google-generate-content", gemini),
+    ] {
+        let file = file(&folder, &format!("{api}.chunks.txt"), chunks);
+        for cut in ["whole", "1"] {
+            let output = replay(&["--api", api, "--cut", cut, &file]);
+            assert_eq!(output.status.code(), Some(0), "{api}: {output:?}");
+            let outcome = outcome(&values(&output.stdout));
+            assert_eq!((outcome.text.as_str(), outcome.text_blocks), ("Hi", 1), "{api}");
+        }
+    }
+}
+
 /// What was typed, and what the help must hold.
 #[test]
 fn what_cannot_be_tried_is_explained_with_exit_code_2() {
@@ -113,6 +148,10 @@ fn what_cannot_be_tried_is_explained_with_exit_code_2() {
         (vec!["--api", "openai-chat", &missing], "no.sse: No such file"),
         (vec!["--api", "openai-chat", &text], ".chunks.txt"),
         (vec!["--api", "openai-chat", "--dialect", "klingon", &answer], "mistral"),
+        (
+            vec!["--api", "anthropic-messages", "--dialect", "mistral", &answer],
+            "no dialect \"mistral\", but generic",
+        ),
         (vec!["--api", "openai-chat", "--cut", "0", &answer], "random:SEED"),
         (vec!["--api", "openai-chat", "--cut", "random:x", &answer], "random:SEED"),
         (vec!["--api", "openai-chat", "--status", "99", &answer], "200..=599"),
@@ -130,9 +169,9 @@ fn what_cannot_be_tried_is_explained_with_exit_code_2() {
     let help = replay(&["--help"]);
     assert_eq!(help.status.code(), Some(0));
     let help = String::from_utf8(help.stdout).unwrap();
-    for words in
-        ["--api", "--dialect", "--cut", "--status", "--no-stream", "--record", "openai-chat", "random:SEED"]
-    {
+    let options = ["--api", "--dialect", "--cut", "--status", "--no-stream", "--record", "random:SEED"];
+    let apis = ["openai-chat", "openai-responses", "anthropic-messages", "google-generate-content"];
+    for words in options.into_iter().chain(apis) {
         assert!(help.contains(words), "{words} is missing: {help}");
     }
 }

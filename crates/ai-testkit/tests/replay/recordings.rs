@@ -44,3 +44,29 @@ async fn all(api: Api, at_least: usize) {
 async fn openai_chat() {
     all(Api::OpenAiChat, 19).await;
 }
+
+#[tokio::test]
+async fn openai_responses() {
+    all(Api::OpenAiResponses, 11).await;
+}
+
+#[tokio::test]
+async fn anthropic_messages() {
+    all(Api::AnthropicMessages, 9).await;
+}
+
+#[tokio::test]
+async fn google_generate_content() {
+    all(Api::GoogleGenerateContent, 6).await;
+}
+
+/// Every row belongs to one of these APIs, or to the example of a custom provider.
+#[test]
+fn no_row_is_left_out() {
+    let Some(folder) = require() else { return };
+    let apis = [Api::OpenAiChat, Api::OpenAiResponses, Api::AnthropicMessages, Api::GoogleGenerateContent];
+    for row in expected(&folder).unwrap() {
+        let ours = apis.iter().any(|api| api.name() == row.api);
+        assert!(ours || row.api == "cohere-chat", "{} of {}", row.file, row.api);
+    }
+}
