@@ -1,6 +1,6 @@
 use std::fmt;
 
-use ai_provider::{ErrorClass, ModelError};
+use ai_provider::{ErrorClass, ModelError, Warning};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
@@ -85,12 +85,35 @@ impl HttpCall {
         Ok(())
     }
 
-    /// Removes the headers the caller does not want, those of the authorization too.
-    pub(crate) fn remove_unwanted(&mut self, headers: &[(String, Option<String>)]) -> Result<(), ModelError> {
-        let unwanted = headers.iter().filter(|(_, value)| value.is_none());
-        unwanted
-            .map(|(name, _)| header_name(name))
-            .try_for_each(|name| name.map(|name| drop(self.headers.remove(name))))
+    /// Warnings of the headers the caller's own will replace by another value. The values are not part of them.
+    pub(crate) fn overridden(&self, headers: &[(String, Option<String>)]) -> Vec<Warning> {
+        let replaced = headers.iter().filter(|(name, value)| {
+            let (Some(value), Some(ours)) = (value, self.headers.get(name.as_str())) else { return false };
+            ours.as_bytes() != value.trim().as_bytes()
+        });
+        replaced
+            .map(|(name, _)| Warning::other(format!("the request overrides the header `{name}`")))
+            .collect()
+    }
+
+    /// Removes the headers the caller does not want, those of the authorization too, and warns of those nobody sends:
+    /// `before` was the call before any was removed.
+    pub(crate) fn remove_unwanted(
+        &mut self,
+        headers: &[(String, Option<String>)],
+        before: &HeaderMap,
+    ) -> Result<Vec<Warning>, ModelError> {
+        let mut warnings = Vec::new();
+        for (name, _) in headers.iter().filter(|(_, value)| value.is_none()) {
+            let known = header_name(name)?;
+            let sent = self.headers.remove(&known).is_some() || before.contains_key(&known);
+            if !sent {
+                warnings.push(Warning::other(format!(
+                    "the request removes the header `{name}`, which nobody sends"
+                )));
+            }
+        }
+        Ok(warnings)
     }
 }
 

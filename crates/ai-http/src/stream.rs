@@ -177,9 +177,11 @@ async fn prepare<C: Codec>(
     let (mut call, further) = shared.codec.encode(&request, &info).map_err(masked)?;
     warnings.extend(further);
     call.headers.extend(shared.headers.clone());
+    warnings.extend(call.overridden(&request.extra_headers));
+    let before = call.headers.clone();
     call.apply_extra(&request.extra_headers)?;
     shared.authorize.authorize(&mut call, key.as_ref()).await.map_err(masked)?;
-    call.remove_unwanted(&request.extra_headers)?;
+    warnings.extend(call.remove_unwanted(&request.extra_headers, &before)?);
     tracing::debug!(model = %shared.target, key = key.as_ref().map(|key| key.label().as_str()), "call prepared");
     Ok(Prepared {
         report: Report::new(&call, secrets),

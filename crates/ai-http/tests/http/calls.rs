@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use ai_http::{Authorize, Bearer, HeaderKey, HttpCall};
-use ai_provider::{ApiKey, CallContext, ErrorClass, KeySource, Keys, LanguageModel, ModelError, Request};
+use ai_http::{Authorize, Bearer, Client, HeaderKey, HttpCall};
+use ai_provider::{
+    ApiKey, CallContext, ErrorClass, KeySource, Keys, LanguageModel, ModelError, Request, StreamPart,
+};
 use ai_testkit::{MemoryReply, MemoryTransport};
 use async_trait::async_trait;
 use http::HeaderName;
@@ -178,4 +180,35 @@ async fn a_key_that_does_not_come_can_be_cancelled() {
     });
     assert_eq!(brief(&outcome), ("", None, Some(ErrorClass::Cancelled)));
     assert_eq!(transport.calls().len(), 0);
+}
+
+/// [HT-148]
+#[tokio::test]
+async fn headers_that_replace_ours_or_remove_nothing_are_warned_of() {
+    let headers = [("x-team", "blue"), ("x-same", "1")];
+    let client =
+        Client::builder().transport(Arc::new(answering())).api_key(ApiKey::new("sk-12345678").unwrap());
+    let client =
+        headers.iter().fold(client, |client, (name, value)| client.header(*name, *value)).build().unwrap();
+    let model = client.model(crate::api::Api::at(crate::api::URL), crate::api::target(), Default::default());
+    let request = with_headers(&[
+        ("X-Team", Some("geheim-1")),
+        ("x-same", Some(" 1 ")),
+        ("x-new", Some("2")),
+        ("x-nothing", None),
+        ("authorization", None),
+        ("content-type", None),
+    ]);
+    let (parts, error) = ai_testkit::collect(model.stream(request, CallContext::new())).await;
+    assert!(error.is_none());
+    let Some(StreamPart::StreamStart { warnings }) = parts.first() else { panic!("{parts:?}") };
+    let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "test api",
+            "the request overrides the header `X-Team`",
+            "the request removes the header `x-nothing`, which nobody sends",
+        ]
+    );
 }

@@ -56,6 +56,8 @@ pub struct Dialect {
     pub stream_options: bool,
     /// Rules that hold for some of its models.
     pub models: ModelRules,
+    /// The role of instructions.
+    pub system: SystemRole,
 
     /// How the reasoning effort is said.
     pub effort: EffortForm,
@@ -127,6 +129,22 @@ pub struct ModelRules {
     pub effort: Cow<'static, [Word]>,
     /// Models that refuse an assistant message without a field for reasoning: where there was none, it is empty.
     pub always_reasoning: Cow<'static, [Word]>,
+}
+
+/// The role of instructions (messages of the system).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SystemRole {
+    /// `developer` for models that reason, else `system`.
+    ByModel,
+    /// `system`.
+    System,
+    /// `developer`.
+    Developer,
+    /// `user`, for models that know no other.
+    User,
+    /// None: instructions are left out, with a warning.
+    Absent,
 }
 
 /// How a key is shown.

@@ -12,7 +12,7 @@ mod support;
 use std::sync::Arc;
 
 use ai_http::{CallInfo, Codec, Endpoint, IdSeed};
-use ai_openai::{ChatCodec, Dialect, KeyForm, ModelSetup, OpenAi, OpenAiBuilder};
+use ai_openai::{ChatCodec, Dialect, KeyForm, ModelSetup, OpenAi, OpenAiBuilder, SystemRole};
 use ai_provider::{
     ApiKey, CallContext, Capabilities, Delivery, ErrorClass, FileData, FilePart, FunctionTool,
     LanguageModelExt, Message, Provider, Request, RequestId, ResponseFormat, StructuredOutput, TargetId,
@@ -475,4 +475,48 @@ fn names_of_the_table_are_told_apart() {
     for name in ["azure", "openrouter", "ollama", "vllm", "llama.cpp", "lmstudio", "generic"] {
         assert!(names.contains(&name), "{name}");
     }
+}
+
+/// [OA-132]
+#[test]
+fn instructions_have_the_role_the_row_says() {
+    let sent = |system: SystemRole, model: &str| -> (Vec<Value>, usize) {
+        let mut dialect = dialect("openai");
+        dialect.system = system;
+        let request = Request::new([Message::system("Be brief."), Message::user("Hi")]);
+        let (body, warnings) = encoded(&dialect, model, &request).unwrap();
+        let messages = serde_json::from_str::<Value>(&body).unwrap()["messages"].clone();
+        (messages.as_array().unwrap().iter().map(|message| message["role"].clone()).collect(), warnings.len())
+    };
+    for (system, model, roles) in [
+        (SystemRole::ByModel, "gpt-4.1", vec!["system", "user"]),
+        (SystemRole::ByModel, "o3", vec!["developer", "user"]),
+        (SystemRole::System, "o3", vec!["system", "user"]),
+        (SystemRole::Developer, "gpt-4.1", vec!["developer", "user"]),
+        (SystemRole::User, "gpt-4.1", vec!["user", "user"]),
+        (SystemRole::Absent, "gpt-4.1", vec!["user"]),
+    ] {
+        let warned = usize::from(system == SystemRole::Absent);
+        let roles = roles.into_iter().map(Value::from).collect::<Vec<_>>();
+        assert_eq!(sent(system, model), (roles, warned), "{system:?} {model}");
+    }
+}
+
+/// [OA-133]
+#[test]
+fn options_a_reasoning_model_refuses_are_left_out() {
+    let mut request = hi();
+    for option in ["logprobs", "top_logprobs", "logit_bias"] {
+        request.options = request.options.with("openai", option, json!(1));
+    }
+    for (model, sent) in [("o3", 0), ("gpt-4.1", 3)] {
+        let (body, warnings) = encoded(&dialect("openai"), model, &request).unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let found =
+            ["logprobs", "top_logprobs", "logit_bias"].iter().filter(|key| body.get(**key).is_some()).count();
+        assert_eq!((found, warnings.len()), (sent, 3 - sent), "{model}");
+    }
+    // The extra body is the caller's own affair.
+    let (body, _) = encoded(&dialect("openai"), "o3", &hi().with_extra("logprobs", json!(true))).unwrap();
+    assert!(body.contains("logprobs"));
 }

@@ -4,7 +4,7 @@ use ai_http::CallIds;
 use ai_provider::{Capabilities, ReasoningEffort, StructuredOutput, UnifiedFinish};
 
 use super::facts;
-use super::{Dialect, EffortForm, KeyForm, ModelRules, NamedTool, SchemaForm, Word};
+use super::{Dialect, EffortForm, KeyForm, ModelRules, NamedTool, SchemaForm, SystemRole, Word};
 
 type Row = (&'static str, fn() -> Dialect);
 
@@ -67,6 +67,7 @@ pub(super) fn generic(name: Word, base_url: Word) -> Dialect {
         frequency_penalty: true,
         stream_options: true,
         models: ModelRules::default(),
+        system: SystemRole::ByModel,
         effort: EffortForm::Word,
         effort_words: Cow::Borrowed(ALL_LEVELS),
         schema: SchemaForm::Full { strict: true },

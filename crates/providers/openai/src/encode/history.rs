@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::wire::{Call, CalledFunction, Content, Media, Message, Part};
 use super::{Scope, invalid, media};
 use crate::decode::{REASONING_DETAILS, REASONING_FIELD, REASONING_FIELDS, SIGNATURE};
+use crate::dialect::SystemRole;
 
 /// The history, valid for this server whatever happened to it.
 pub(super) fn messages<'a>(
@@ -63,14 +64,24 @@ pub(super) struct Writer<'a, 'n> {
 }
 
 impl<'a> Writer<'a, '_> {
-    fn system_role(&self) -> &'static str {
-        if self.scope.dialect.models.is_reasoning(self.scope.model()) { "developer" } else { "system" }
+    fn system_role(&mut self) -> Option<&'static str> {
+        let reasons = || self.scope.dialect.models.is_reasoning(self.scope.model());
+        match self.scope.dialect.system {
+            SystemRole::ByModel if reasons() => Some("developer"),
+            SystemRole::ByModel | SystemRole::System => Some("system"),
+            SystemRole::Developer => Some("developer"),
+            SystemRole::User => Some("user"),
+            SystemRole::Absent => {
+                self.notes.unsupported("messages", "this model takes no instructions: they were left out");
+                None
+            }
+        }
     }
 
     /// What the API has no field for is said first, in the caller's own system message if that is first.
     fn instruction(&mut self, instruction: Option<String>, messages: &'a [Arc<Ours>]) {
         let Some(instruction) = instruction else { return };
-        let role = self.system_role();
+        let Some(role) = self.system_role() else { return };
         let (content, extra) = match messages.first().map(|message| &**message) {
             Some(Ours::System(first)) if !first.text.trim().is_empty() => {
                 (format!("{}\n\n{instruction}", first.text), self.scope.extra(&first.options, &[]))
@@ -85,8 +96,9 @@ impl<'a> Writer<'a, '_> {
         if message.text.trim().is_empty() {
             return;
         }
+        let Some(role) = self.system_role() else { return };
         self.out.push(Message {
-            role: self.system_role(),
+            role,
             content: Content::Text(message.text.as_str().into()),
             extra: self.scope.extra(&message.options, &[]),
             ..Message::default()

@@ -18,6 +18,9 @@ mod results;
 mod tools;
 mod wire;
 
+/// Options a reasoning model of OpenAI refuses.
+const NOT_OF_REASONING: [&str; 3] = ["logit_bias", "logprobs", "top_logprobs"];
+
 /// What the parts of the encoder look at.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
@@ -69,7 +72,15 @@ pub(crate) fn body<'a>(
     }
     let settings = head.clone();
     overlay(&mut head, defaults);
-    overlay(&mut head, &scope.options(&request.options));
+    let mut options = scope.options(&request.options);
+    if scope.dialect.models.is_reasoning(scope.model()) {
+        for option in NOT_OF_REASONING {
+            if options.remove(option).is_some() {
+                notes.unsupported(option, format!("{} does not take it", scope.model()));
+            }
+        }
+    }
+    overlay(&mut head, &options);
     overlay(&mut head, &request.extra_body);
     for (field, set) in settings.iter().filter(|(field, _)| *field != "stream_options") {
         if head.get(field).is_some_and(|sent| sent != set) {
