@@ -51,7 +51,8 @@ mod strict;
 pub use ai_http::CallIds;
 pub use codec::ChatCodec;
 pub use dialect::{
-    Dialect, EffortForm, KeyForm, KnownModels, ModelFacts, ModelRules, NamedTool, SchemaForm, Word,
+    Dialect, EffortForm, KeyForm, KnownModels, ModelFacts, ModelRules, NamedTool, SchemaForm, SystemRole,
+    Word,
 };
 pub use provider::{Api, OpenAi, OpenAiBuilder};
 pub use responses::{ResponsesCodec, ResponsesDialect};
