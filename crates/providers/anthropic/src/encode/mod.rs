@@ -135,8 +135,16 @@ fn body<'a>(scope: Scope<'a>, notes: &mut Notes) -> Result<Body<'a>, ModelError>
     }
     let tools = tools::definitions(scope, format.tool, notes)?;
     let (system, first) = history::system(scope, format.instruction, notes);
+    for (field, ours) in [("tools", !tools.is_empty()), ("system", !system.is_empty())] {
+        if ours && head.contains_key(field) {
+            notes.compatibility("extraBody", format!("`{field}` replaces those of the request"));
+        }
+    }
     let messages = match head.remove("messages") {
-        Some(given) => Messages::Given(given),
+        Some(given) => {
+            notes.compatibility("extraBody", "`messages` replaces those of the request");
+            Messages::Given(given)
+        }
         None => Messages::Ours(history::messages(scope, first, notes)?),
     };
     Ok(Body { head, tools, system, messages })

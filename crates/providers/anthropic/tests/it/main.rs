@@ -10,10 +10,15 @@
     reason = "tests fail by panicking"
 )]
 
+mod allocations;
 mod blocks;
 mod calls;
 mod errors;
+mod history;
+mod prefix;
+mod provider;
 mod recordings;
+mod request;
 mod samples;
 mod stream;
 mod support;
