@@ -11,9 +11,8 @@ use http::{HeaderMap, HeaderName};
 use url::{Host, Url};
 
 use super::address::{NotPublic, PublicOnly, is_public};
-use super::{Download, Downloaded};
+use super::{Download, Downloaded, shown};
 use crate::call::HttpCall;
-use crate::redact::redact_url;
 use crate::reqwest_transport::ReqwestTransport;
 use crate::stream::compression;
 use crate::transport::{Body, HttpResponse, Transport};
@@ -212,6 +211,6 @@ fn broken(url: &Url, why: impl AsRef<str>) -> ModelError {
 }
 
 fn failed(class: ErrorClass, url: &str, why: impl AsRef<str>) -> ModelError {
-    let url = redact_url(url);
+    let url = shown(url);
     ModelError::new(class, format!("the file at {url} cannot be downloaded: {}", why.as_ref())).with_url(url)
 }

@@ -7,6 +7,8 @@ use ai_provider::{ModelError, ScopeKey};
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::redact::redact_url;
+
 mod address;
 mod data_url;
 mod http;
@@ -69,5 +71,15 @@ pub(crate) struct Downloads {
 impl Downloads {
     pub(crate) fn new(by: Arc<dyn Download>) -> Self {
         Self { by, key: ScopeKey::new() }
+    }
+}
+
+/// A URL as it may be shown: without secrets, and short.
+fn shown(url: &str) -> String {
+    const CHARACTERS: usize = 300;
+    let url = redact_url(url);
+    match url.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{}…", url.get(..end).unwrap_or_default()),
+        None => url,
     }
 }

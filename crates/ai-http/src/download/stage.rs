@@ -11,10 +11,9 @@ use ai_provider::{
     ToolPart, UserPart, Warning,
 };
 
-use super::{Downloaded, Downloads, data_url};
+use super::{Downloaded, Downloads, data_url, shown};
 use crate::codec::{CallInfo, Codec};
 use crate::media::sniff_image;
-use crate::redact::redact_url;
 
 /// Downloads at the same time. More only fight for the line.
 const AT_ONCE: usize = 4;
@@ -125,7 +124,7 @@ async fn get(
         let message = format!(
             "{} cannot fetch the file at {}: give its bytes, or set a download",
             info.target,
-            redact_url(url)
+            shown(url)
         );
         return Err(ModelError::new(ErrorClass::Unsupported, message));
     };
@@ -247,7 +246,7 @@ fn media_type(declared: &str, file: &Downloaded) -> Result<String, String> {
 }
 
 fn wrong(url: &str, why: &str) -> ModelError {
-    let url = redact_url(url);
+    let url = shown(url);
     ModelError::new(ErrorClass::InvalidRequest, format!("the file at {url} cannot be used: {why}"))
         .with_url(url)
 }

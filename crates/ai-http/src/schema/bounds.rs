@@ -2,6 +2,7 @@ use ai_provider::JsonObject;
 use serde_json::Value;
 
 use super::SchemaProblem;
+use super::path::Path;
 
 /// How deep a schema may nest. It is walked by recursion, and APIs stop far earlier (OpenAI at 10 levels).
 pub(super) const DEPTH: usize = 128;
@@ -18,7 +19,7 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaProblem> {
         seen += 1 + text(value);
         // A schema in a schema is two values deeper: the keyword's and its own.
         if depth > 2 * DEPTH {
-            return Err(too_deep("#".to_owned()));
+            return Err(too_deep(&Path::ROOT));
         }
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
@@ -29,7 +30,7 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaProblem> {
             _ => {}
         }
         if seen + open.len() > VALUES {
-            return Err(too_large("#".to_owned()));
+            return Err(too_large(&Path::ROOT));
         }
     }
     Ok(())
@@ -54,10 +55,10 @@ fn text(value: &Value) -> usize {
     value.as_str().map_or(0, |text| text.len() / TEXT)
 }
 
-pub(super) fn too_deep(path: String) -> SchemaProblem {
-    SchemaProblem { path, why: format!("it nests deeper than {DEPTH} levels") }
+pub(super) fn too_deep(path: &Path<'_>) -> SchemaProblem {
+    path.problem(format!("it nests deeper than {DEPTH} levels"))
 }
 
-pub(super) fn too_large(path: String) -> SchemaProblem {
-    SchemaProblem { path, why: format!("it has more than {VALUES} values") }
+pub(super) fn too_large(path: &Path<'_>) -> SchemaProblem {
+    path.problem(format!("it has more than {VALUES} values"))
 }

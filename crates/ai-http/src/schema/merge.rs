@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use ai_provider::JsonObject;
 use serde_json::{Value, json};
 
@@ -52,9 +54,9 @@ fn both(keyword: &str, ours: &Value, theirs: Value) -> Option<Value> {
         },
         "items" => Some(json!({ "allOf": [ours, theirs] })),
         "enum" => {
-            let theirs = theirs.as_array()?;
-            let common: Vec<_> =
-                ours.as_array()?.iter().filter(|value| theirs.contains(value)).cloned().collect();
+            let theirs = written(theirs.as_array()?);
+            let ours = ours.as_array()?.iter();
+            let common: Vec<_> = ours.filter(|value| theirs.contains(&value.to_string())).cloned().collect();
             (!common.is_empty()).then_some(Value::Array(common))
         }
         _ if keyword.starts_with("min") || keyword == "exclusiveMinimum" => {
@@ -65,6 +67,11 @@ fn both(keyword: &str, ours: &Value, theirs: Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// Values as texts, to be looked up among many.
+fn written(values: &[Value]) -> HashSet<String> {
+    values.iter().map(Value::to_string).collect()
 }
 
 fn properties(ours: &JsonObject, theirs: Value) -> Option<Value> {

@@ -23,7 +23,18 @@ impl<'p> Path<'p> {
     }
 
     pub(super) fn problem(&self, why: impl Into<String>) -> SchemaProblem {
-        SchemaProblem { path: format!("#{self}"), why: why.into() }
+        SchemaProblem { path: format!("#{}", shorten(self.to_string())), why: shorten(why.into()) }
+    }
+}
+
+/// Characters of a problem's texts. They hold names of the schema, which have no limit of their own.
+const SHOWN: usize = 300;
+
+/// The text, or its end: the inner part of a path says more than the outer.
+pub(super) fn shorten(text: String) -> String {
+    match text.char_indices().rev().nth(SHOWN - 1) {
+        Some((from, _)) if from > 0 => format!("…{}", text.get(from..).unwrap_or_default()),
+        _ => text,
     }
 }
 

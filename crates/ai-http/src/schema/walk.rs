@@ -75,7 +75,7 @@ impl<'a> Walker<'a> {
 
     fn deeper(&mut self, path: &Path<'_>, rewrite: impl FnOnce(&mut Self) -> Rewritten) -> Rewritten {
         if self.depth == DEPTH {
-            return Err(bounds::too_deep(format!("#{path}")));
+            return Err(bounds::too_deep(path));
         }
         self.depth += 1;
         let out = rewrite(self);
@@ -86,7 +86,7 @@ impl<'a> Walker<'a> {
     pub(super) fn spend(&mut self, size: usize, path: &Path<'_>) -> Result<(), SchemaProblem> {
         self.spent = self.spent.saturating_add(size);
         if self.spent > VALUES {
-            return Err(bounds::too_large(format!("#{path}")));
+            return Err(bounds::too_large(path));
         }
         Ok(())
     }

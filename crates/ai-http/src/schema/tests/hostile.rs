@@ -172,6 +172,35 @@ fn size_has_an_end_once_references_are_followed() {
     assert!(taken.to_string().len() < 200_000);
 }
 
+/// [HT-123]
+#[test]
+fn large_schemas_take_little_time_and_problems_stay_short() {
+    let start = std::time::Instant::now();
+    let values: Vec<_> = (0..11_000).map(|n| n.to_string()).collect();
+    let both =
+        json!({ "allOf": [{ "enum": values, "required": values }, { "enum": values, "required": values }] });
+    assert!(adapt(&object("a", both), &SchemaRules { all_of: false, ..SchemaRules::PLAIN }).is_err());
+    let few: Vec<_> = values.iter().take(4_000).cloned().collect();
+    let parts = json!({ "allOf": [{ "enum": few }, { "enum": few }] });
+    assert_eq!(property(parts, &OPENAI).unwrap()["enum"].as_array().unwrap().len(), 4_000);
+    let names: serde_json::Map<_, _> =
+        (0..5_000).map(|n| (format!("p{n}"), json!({ "type": "null" }))).collect();
+    let required: Vec<_> = names.keys().cloned().collect();
+    let wide = json!({ "type": "object", "properties": names, "required": required });
+    for rules in [&OPENAI, &GEMINI, &ANTHROPIC] {
+        assert!(adapt(&wide, rules).is_ok());
+    }
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+
+    let long = "é".repeat(100_000);
+    for schema in
+        [object(&long, json!({ "type": long })), object("a", json!({ "$ref": format!("#/{long}") }))]
+    {
+        let (path, why) = problem(&schema, &OPENAI);
+        assert!(path.chars().count() <= 302 && why.chars().count() <= 301, "{} {}", path.len(), why.len());
+    }
+}
+
 /// [HT-124]
 #[test]
 fn what_is_no_schema_is_a_problem() {

@@ -106,6 +106,9 @@ async fn without_a_download_a_users_file_is_an_error_and_a_tools_is_for_the_code
     assert_eq!(class(&error), (ErrorClass::Unsupported, false));
     assert!(error.message().contains("test:small cannot fetch the file at https://a/p.png"), "{error}");
     assert!(!error.to_string().contains("geheim"), "{error}");
+    let long = format!("https://a/{}", "é".repeat(1_000_000));
+    let (_, error) = outcome(&model, [from_user([at("image/png", &long)])]).await;
+    assert!(error.unwrap().message().chars().count() < 500);
     assert_eq!(transport.calls().len(), 0);
 
     let (warnings, error) = outcome(&model, [from_tool([at("image/png", "https://a/p.png")])]).await;
