@@ -7,6 +7,9 @@
 //! | add a family of providers | [`ProviderExtension`], [`Variant`] |
 //! | ask a model once | [`generate_text`], [`stream_text`], [`embed_many`] |
 //! | take part in all requests | [`Plugin`] |
+//! | stand around one model | [`Middleware`], [`middleware`] |
+//! | have an answer with a type | [`output::generate_object`] |
+//! | keep a history short and cheap | [`history`] |
 //! | give a model tools | [`tool_fn`], [`ToolSet`], [`Tool`] |
 //! | run an agent | [`create_agent`], [`ToolLoop`], [`LoopEvent`] |
 //! | take part in a run | [`LoopControl`] |

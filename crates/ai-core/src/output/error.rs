@@ -66,6 +66,11 @@ impl ObjectError {
         Self::new(ObjectErrorKind::Ended, None, text, outcome)
     }
 
+    /// A run that stops without its end: it panicked.
+    pub(super) fn without_end() -> Self {
+        Self::ended(None, Outcome::Cancelled { partial: None })
+    }
+
     fn new(kind: ObjectErrorKind, mistake: Option<Mistake>, text: Option<String>, outcome: Outcome) -> Self {
         let usage = Usage::default();
         Self(Box::new(Inner { kind, mistake, text, usage, finish: None, outcome, error: None }))

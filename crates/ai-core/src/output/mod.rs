@@ -24,7 +24,7 @@ pub use mode::OutputMode;
 pub use partial::partial_json;
 pub use stream::{ObjectEvent, ObjectStream};
 
-use crate::tool_loop::{RunOptions, ToolLoop};
+use crate::tool_loop::{Approvals, RunOptions, ToolLoop};
 use schema::ObjectSchema;
 
 /// Asks a model, or an agent at the end of its run, for a value of type `T`.
@@ -120,9 +120,13 @@ impl<T: DeserializeOwned + Send + 'static> IntoFuture for GenerateObject<T> {
     type Output = Result<Object<T>, ObjectError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
+    /// Calls that wait for a person end the run, since nobody could be asked: use [`stream`](GenerateObject::stream)
+    /// to decide in place.
+    ///
     /// # Errors
     /// If what the model wrote does not fit, was cut, or the run ended otherwise.
-    fn into_future(self) -> Self::IntoFuture {
+    fn into_future(mut self) -> Self::IntoFuture {
+        self.agent = self.agent.with_approvals(Approvals::EndRun);
         Box::pin(async move {
             let mut stream = self.stream().without_partials();
             loop {
@@ -130,8 +134,7 @@ impl<T: DeserializeOwned + Send + 'static> IntoFuture for GenerateObject<T> {
                     Some(Ok(ObjectEvent::Done(object))) => return Ok(*object),
                     Some(Err(error)) => return Err(error),
                     Some(Ok(_)) => {}
-                    // A stream ends with either of the two.
-                    None => std::future::pending().await,
+                    None => return Err(ObjectError::without_end()),
                 }
             }
         })

@@ -16,7 +16,7 @@ use super::partial::{first_object, partial_json};
 use super::schema::MEMBER;
 use super::{GenerateObject, Object};
 use crate::run::{Outcome, StepRecord, ToolStatus};
-use crate::tool_loop::{LoopEvent, LoopStream, RunEnd, RunOptions, StopWhen};
+use crate::tool_loop::{LoopEvent, LoopStream, RunEnd, RunHandle, RunOptions, StopWhen};
 
 /// What happens on the way to an object.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct ObjectStream<T> {
     wrapped: bool,
     options: RunOptions,
     history: Vec<Arc<Message>>,
-    run: Option<LoopStream>,
+    run: Option<(RunHandle, LoopStream)>,
     draft: Draft,
     ready: VecDeque<Result<ObjectEvent<T>, ObjectError>>,
     retries: u32,
@@ -86,7 +86,13 @@ impl<T: DeserializeOwned + Send + 'static> ObjectStream<T> {
         self
     }
 
-    fn start(&self) -> LoopStream {
+    /// The handle of the run under way, to decide about calls that wait for it. Before the first poll, and between
+    /// an answer that did not fit and the next, there is none.
+    pub fn handle(&self) -> Option<&RunHandle> {
+        self.run.as_ref().map(|(handle, _)| handle)
+    }
+
+    fn start(&self) -> (RunHandle, LoopStream) {
         let mut agent = self.asking.agent.clone();
         if let Some(tool) = self.asking.tool.clone() {
             let left = usize::try_from(self.left).unwrap_or(usize::MAX);
@@ -94,7 +100,7 @@ impl<T: DeserializeOwned + Send + 'static> ObjectStream<T> {
                 run.run().steps().iter().filter(|step| misfit(step, &tool).is_some()).count() > left
             }));
         }
-        agent.start_shared(self.history.clone(), self.options.clone()).1
+        agent.start_shared(self.history.clone(), self.options.clone())
     }
 
     fn hear(&mut self, event: LoopEvent) {
@@ -159,7 +165,7 @@ impl<T: DeserializeOwned + Send + 'static> ObjectStream<T> {
                     None => ObjectError::ended(written, end.outcome),
                 }
             }
-            (Outcome::Finished | Outcome::StepCap { .. }, _, Some(given)) => {
+            (Outcome::Finished | Outcome::StepCap { .. } | Outcome::LoopGuard { .. }, _, Some(given)) => {
                 ObjectError::invalid(self.mistake(&given), given, end.outcome)
             }
             (Outcome::Finished, Some(finish), None) => {
@@ -267,7 +273,7 @@ impl<T: DeserializeOwned + Send + 'static> Stream for ObjectStream<T> {
             if this.over {
                 return Poll::Ready(None);
             }
-            let run = match &mut this.run {
+            let (_, run) = match &mut this.run {
                 Some(run) => run,
                 None => {
                     let run = this.start();
@@ -276,8 +282,10 @@ impl<T: DeserializeOwned + Send + 'static> Stream for ObjectStream<T> {
             };
             match Pin::new(run).poll_next(cx) {
                 Poll::Ready(Some(event)) => this.hear(event),
-                // A run ends with its end, after which it is not polled.
-                Poll::Ready(None) => this.over = true,
+                Poll::Ready(None) => {
+                    this.over = true;
+                    this.ready.push_back(Err(ObjectError::without_end()));
+                }
                 Poll::Pending => return Poll::Pending,
             }
         }

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
-use ai_core::output::{ObjectErrorKind, generate_object};
+use ai_core::output::{ObjectErrorKind, ObjectEvent, generate_object};
 use ai_core::run::Outcome;
-use ai_core::{RunOptions, ToolLoop, ToolSet};
+use ai_core::{Approvals, Decision, LoopEvent, RunOptions, ToolEvent, ToolLoop, ToolSet};
 use ai_provider::{CancellationToken, ErrorClass, Message, ModelError, StructuredOutput, UnifiedFinish};
 use ai_testkit::{Script, ScriptedModel};
+use futures_util::StreamExt;
 
-use super::{Dish, able, go, native, shared};
+use super::{Dish, GOOD, able, go, native, shared, soup};
 use crate::support::{Settled, echo};
 
 /// [AC-269]
@@ -75,4 +76,33 @@ async fn a_cancel_ends_it_and_a_drop_drops_the_model() {
     let before = model.dropped();
     assert!(tokio::time::timeout(std::time::Duration::from_millis(1), asked).await.is_err());
     assert_eq!(model.dropped(), before + 1);
+}
+
+/// [AC-275]
+#[tokio::test]
+async fn calls_that_wait_are_decided_in_the_stream_and_end_what_is_awaited() {
+    let tools = || ToolSet::new().with(echo().with_approval()).unwrap();
+    let model = || {
+        let call = Script::tool_reply("c1", "echo", r#"{"text":"x"}"#);
+        native(ScriptedModel::new().reply(call).reply(Script::text_reply(GOOD)))
+    };
+    let agent = || ToolLoop::new(shared(&model())).with_tools(tools()).with_approvals(Approvals::InPlace);
+    let error = generate_object::<Dish>(agent(), go()).await.unwrap_err();
+    assert!(matches!(error.outcome(), Outcome::AwaitingApproval { .. }));
+
+    let mut stream = generate_object::<Dish>(agent(), go()).stream();
+    assert!(stream.handle().is_none());
+    let mut object = None;
+    while let Some(event) = stream.next().await {
+        match event.unwrap() {
+            ObjectEvent::Run(event) => {
+                if let LoopEvent::Tool(ToolEvent::ApprovalRequested(pending)) = *event {
+                    stream.handle().unwrap().decide(&pending.call.id, Decision::approve()).unwrap();
+                }
+            }
+            ObjectEvent::Done(done) => object = Some(done.value),
+            _ => {}
+        }
+    }
+    assert_eq!(object, Some(soup()));
 }
