@@ -160,6 +160,13 @@ impl ModelError {
         Self::new(ErrorClass::Cancelled, "the call was cancelled")
     }
 
+    /// Says it in other words.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self
+    }
+
     /// Adds the HTTP status, or the status an error inside a 200 stream stands for.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
