@@ -1,7 +1,7 @@
 use std::fmt;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use ai_provider::{ErrorClass, ModelError};
+use ai_provider::{ErrorClass, Hint, ModelError};
 use http::HeaderMap;
 
 use crate::call::HttpCall;
@@ -82,9 +82,8 @@ impl Report {
         let hint =
             error.hint().and_then(|hint| resolve(hint, headers, now)).or_else(|| retry_hint(headers, now));
         let mut error = if error.status().is_none() { error.with_status(status) } else { error };
-        if let Some(hint) = hint {
-            error = error.with_hint(hint);
-        }
+        // A codec's own hint that lies in the past is none either.
+        error = error.with_hint(hint.unwrap_or(Hint::After(Duration::ZERO)));
         if error.class() == ErrorClass::Auth && !self.has_key {
             let message = format!("{} (the request carried no key)", error.message());
             error = rebuild(&error, ErrorClass::Auth, message, str::to_owned);

@@ -1,8 +1,10 @@
 //! The failures of this API by its own names.
 
-use ai_provider::{ErrorClass, ModelError};
+use ai_provider::{ErrorClass, Hint, ModelError};
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
+
+mod reset;
 
 /// The statuses the API's errors have where they come as responses.
 const STATUSES: [(&str, u16); 10] = [
@@ -34,10 +36,14 @@ pub(crate) fn of_no_answer(data: &str) -> Option<ModelError> {
 }
 
 /// The error that a response of this status is.
-pub(crate) fn of_response(status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> ModelError {
+pub(crate) fn of_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ModelError {
     let error = ai_http::error_of_response(status, body);
     let said = std::str::from_utf8(body).unwrap_or_default();
-    with_request_id(refined(error), said)
+    let error = with_request_id(refined(error), said);
+    match reset::at(headers).filter(|_| error.class() == ErrorClass::RateLimit) {
+        Some(at) => error.with_hint(Hint::At(at)),
+        None => error,
+    }
 }
 
 /// An error inside a success, with the status it would have had.

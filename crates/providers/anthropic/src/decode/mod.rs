@@ -16,9 +16,11 @@ use loose::Index;
 use scope::Scope;
 use sources::Sources;
 
+mod begin;
 mod blocks;
 mod call;
 mod frame;
+mod kind;
 mod loose;
 mod scope;
 mod sources;

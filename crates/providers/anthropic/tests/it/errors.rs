@@ -1,10 +1,12 @@
 //! Failures: under a status, in a body of a success, in the middle of a stream.
 
+use std::time::Duration;
+
 use ai_provider::ErrorClass::{
     self, Auth, ContentRefused, ContextTooLong, InvalidRequest, NotFound, Overloaded, Protocol, Quota,
     RateLimit, Server, StaleReplay, Timeout,
 };
-use ai_provider::{Delivery, ModelError, StreamPart};
+use ai_provider::{Delivery, Hint, ModelError, StreamPart};
 use ai_testkit::MemoryReply;
 use http::StatusCode;
 use serde_json::json;
@@ -198,4 +200,32 @@ async fn a_key_that_the_server_echoes_is_masked() {
         let shown = format!("{error} {error:?} {:?}", error.record());
         assert!(!shown.contains("sk-secret-of-the-test"), "{shown}");
     }
+}
+
+/// [AN-68]
+#[tokio::test]
+async fn a_limit_says_when_it_is_lifted_where_nothing_else_does() {
+    let hint = async |headers: &[(&str, &str)]| {
+        let all = [("date", "Sat, 31 Jan 2026 00:00:00 GMT")];
+        let reply = MemoryReply::new(StatusCode::TOO_MANY_REQUESTS, failure("rate_limit_error", "slow"));
+        let reply = all.iter().chain(headers).fold(reply, |reply, (name, value)| reply.header(name, value));
+        run(Delivery::Stream, reply).await.1.unwrap().hint()
+    };
+    let after = |seconds| Some(Hint::After(Duration::from_secs(seconds)));
+    let met = [
+        ("anthropic-ratelimit-requests-remaining", "0"),
+        ("anthropic-ratelimit-requests-reset", "2026-01-31T00:00:07Z"),
+        ("anthropic-ratelimit-tokens-remaining", "0"),
+        ("anthropic-ratelimit-tokens-reset", "2026-01-31T00:01:00Z"),
+        ("anthropic-ratelimit-output-tokens-remaining", "500"),
+        ("anthropic-ratelimit-output-tokens-reset", "2026-01-31T01:00:00Z"),
+    ];
+    assert_eq!(hint(&met).await, after(60));
+    assert_eq!(hint(&met[..2]).await, after(7));
+    assert_eq!(hint(&met[4..]).await, None);
+    assert_eq!(hint(&[&met[..], &[("retry-after", "3")]].concat()).await, after(3));
+    assert_eq!(hint(&[&met[..], &[("retry-after", "soon")]].concat()).await, after(60));
+    let past = [met[0], ("anthropic-ratelimit-requests-reset", "2026-01-30T00:00:00Z")];
+    assert_eq!(hint(&past).await, None);
+    assert_eq!(hint(&[met[0], ("anthropic-ratelimit-requests-reset", "later")]).await, None);
 }

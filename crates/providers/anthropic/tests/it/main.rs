@@ -12,14 +12,19 @@
 
 mod allocations;
 mod blocks;
+mod cache;
 mod calls;
 mod errors;
+mod files;
+mod finish;
 mod history;
 mod prefix;
 mod provider;
 mod recordings;
+mod replay;
 mod request;
 mod samples;
 mod stream;
 mod support;
+mod tools;
 mod usage;

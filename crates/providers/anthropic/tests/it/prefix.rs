@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ai_provider::{
-    AssistantMessage, AssistantPart, CallContext, FileData, FilePart, FunctionTool, LanguageModel, Message,
-    ReasoningPart, Request, TextPart, ToolCall, ToolContent, ToolDefinition, ToolOutput, ToolResult,
+    AssistantMessage, AssistantPart, CallContext, FileData, FilePart, FunctionTool, Message, ReasoningPart,
+    Request, TextPart, ToolCall, ToolContent, ToolDefinition, ToolOutput, ToolResult,
 };
 use ai_testkit::{MemoryReply, MemoryTransport, fold};
 use proptest::prelude::*;

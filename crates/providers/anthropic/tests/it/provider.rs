@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ai_anthropic::{Anthropic, AnthropicBuilder};
 use ai_provider::{
-    ApiKey, CallContext, Capabilities, ErrorClass, FileData, FilePart, Keys, LanguageModel, LanguageModelExt,
-    Message, Provider, Request, StructuredOutput, UserMessage, UserPart,
+    ApiKey, CallContext, Capabilities, ErrorClass, FileData, FilePart, Keys, LanguageModelExt, Message,
+    Provider, Request, StructuredOutput, UserMessage, UserPart,
 };
 use ai_testkit::{Cut, MemoryReply, MemoryTransport, WireReply, WireServer, fold};
 use http::StatusCode;

@@ -1,5 +1,7 @@
 //! Models, bodies and what comes of them.
 
+pub mod history;
+
 use std::sync::Arc;
 
 use ai_anthropic::{Anthropic, MessagesCodec};
