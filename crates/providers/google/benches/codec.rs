@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ai_http::{CallInfo, Codec, Endpoint, Event, HttpModel, IdSeed, Parts};
 use ai_google::GenerateContentCodec;
+use ai_http::{CallInfo, Codec, Endpoint, Event, HttpModel, IdSeed, Parts};
 use ai_provider::{CallContext, Delivery, LanguageModel, Message, Request, RequestId, StreamPart, TargetId};
 use ai_testkit::{Cut, MemoryReply, MemoryTransport};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

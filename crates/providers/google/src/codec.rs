@@ -1,5 +1,7 @@
 use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall, path_segment};
-use ai_provider::{Capabilities, Delivery, ErrorClass, FileData, FilePart, ModelError, Request, Warning};
+use ai_provider::{
+    Capabilities, Delivery, ErrorClass, FileData, FilePart, JsonObject, ModelError, Request, Warning,
+};
 use http::{HeaderMap, StatusCode};
 
 use crate::decode::GeminiDecoder;
@@ -20,19 +22,27 @@ use crate::{encode, failure};
 pub struct GenerateContentCodec {
     endpoint: Endpoint,
     capabilities: Option<Capabilities>,
+    extra_body: JsonObject,
 }
 
 impl GenerateContentCodec {
     /// The codec of a server that is reached at this endpoint: of a base, under
     /// `models/MODEL:streamGenerateContent?alt=sse` for a stream and `models/MODEL:generateContent` for one body.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, capabilities: None }
+        Self { endpoint, capabilities: None, extra_body: JsonObject::new() }
     }
 
     /// Sets what the model can do. Default: what is known of it by its name.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = Some(capabilities);
+        self
+    }
+
+    /// Sets fields of every body, over the settings and under what a request says by options and extra body.
+    #[must_use]
+    pub fn with_extra_body(mut self, fields: JsonObject) -> Self {
+        self.extra_body = fields;
         self
     }
 
@@ -69,7 +79,7 @@ pub(crate) fn model_path(model: &str) -> Result<String, ModelError> {
 impl Codec for GenerateContentCodec {
     fn encode(&self, request: &Request, info: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError> {
         let capabilities = self.capabilities(&info.target.model);
-        let (body, warnings) = encode::body(request, info, &capabilities)?;
+        let (body, warnings) = encode::body(request, info, &capabilities, &self.extra_body)?;
         let call = HttpCall::post_json(self.url(&info.target.model, info.delivery)?, &body)?;
         Ok((call, warnings))
     }

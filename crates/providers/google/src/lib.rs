@@ -46,6 +46,8 @@ mod failure;
 mod list;
 mod models;
 mod provider;
+mod setup;
 
 pub use codec::GenerateContentCodec;
 pub use provider::{Google, GoogleBuilder};
+pub use setup::ModelSetup;

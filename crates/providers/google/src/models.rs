@@ -56,6 +56,14 @@ const MODELS: &[Model] = &[
         window: Some(65_536),
         output: Some(32_768),
     },
+    Model {
+        prefix: "gemini-3.1-flash-image",
+        input: [true, false, false, true],
+        window: Some(131_072),
+        output: Some(32_768),
+        third: true,
+        ..WITHOUT_TOOLS
+    },
     Model { prefix: "gemini-3-pro", thinking: Thinking::Level { least: "low" }, ..THIRD },
     Model { prefix: "gemini-3.1-pro", thinking: Thinking::Level { least: "low" }, ..THIRD },
     Model {
@@ -64,6 +72,8 @@ const MODELS: &[Model] = &[
         output: Some(16_384),
         ..WITHOUT_TOOLS
     },
+    Model { prefix: "gemini-pro-latest", thinking: Thinking::Level { least: "low" }, ..THIRD },
+    Model { prefix: "gemini-flash-latest", ..THIRD },
     Model { prefix: "gemini-2.5-pro", thinking: Thinking::Budget { least: 128, most: 32_768 }, ..FLASH },
     Model { prefix: "gemini-2.5-flash-image", window: Some(65_536), output: Some(32_768), ..WITHOUT_TOOLS },
     Model {

@@ -1,16 +1,19 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ai_http::{Client, ClientBuilder, Endpoint, HeaderKey, HttpCall, client_setters};
+use ai_http::{Client, ClientBuilder, Endpoint, HeaderKey, HttpCall, client_setters, merge_field};
 use ai_provider::{
-    CallContext, Capabilities, EmbeddingModel, ErrorClass, LanguageModel, ModelError, ModelInfo, Provider,
-    TargetId,
+    CallContext, Capabilities, EmbeddingModel, ErrorClass, JsonObject, LanguageModel, ModelError, ModelInfo,
+    Provider, TargetId,
 };
 use async_trait::async_trait;
-use http::HeaderName;
+use http::{HeaderMap, HeaderName};
+use serde_json::Value;
 
 use crate::codec::{GenerateContentCodec, model_path};
 use crate::embedding::GoogleEmbedding;
 use crate::list::{self, Page};
+use crate::setup::ModelSetup;
 
 const BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
 
@@ -34,6 +37,8 @@ pub struct Google {
     endpoint: Endpoint,
     capabilities: Option<Capabilities>,
     client: Client,
+    extra_body: JsonObject,
+    models: BTreeMap<String, (ModelSetup, HeaderMap)>,
 }
 
 impl Google {
@@ -67,12 +72,22 @@ impl Provider for Google {
     fn language_model(&self, id: &str) -> Result<Arc<dyn LanguageModel>, ModelError> {
         let id = id.trim();
         model_path(id)?;
-        let mut codec = GenerateContentCodec::new(self.endpoint.clone());
-        if let Some(capabilities) = &self.capabilities {
+        let setup = self.models.get(id);
+        let mut extra_body = self.extra_body.clone();
+        for (key, value) in setup.into_iter().flat_map(|(setup, _)| &setup.extra_body) {
+            merge_field(&mut extra_body, key, value);
+        }
+        let mut codec = GenerateContentCodec::new(self.endpoint.clone()).with_extra_body(extra_body);
+        let told = setup.and_then(|(setup, _)| setup.capabilities.as_ref());
+        if let Some(capabilities) = told.or(self.capabilities.as_ref()) {
             codec = codec.with_capabilities(capabilities.clone());
         }
         let capabilities = codec.capabilities(id);
-        Ok(Arc::new(self.client.model(codec, self.target(id), capabilities)))
+        let model = self.client.model(codec, self.target(id), capabilities);
+        Ok(match setup {
+            Some((_, headers)) => Arc::new(model.and_headers(headers.clone())),
+            None => Arc::new(model),
+        })
     }
 
     /// See [`Provider::embedding_model`]. `Unsupported` too for a provider with a full
@@ -127,6 +142,8 @@ pub struct GoogleBuilder {
     endpoint_url: Option<String>,
     capabilities: Option<Capabilities>,
     client: ClientBuilder,
+    extra_body: JsonObject,
+    models: BTreeMap<String, ModelSetup>,
 }
 
 impl GoogleBuilder {
@@ -162,6 +179,21 @@ impl GoogleBuilder {
 
     client_setters!(client);
 
+    /// Sets a field of the body of every call of its language models, under those of a model and of a request:
+    /// what the SDK has no name for.
+    #[must_use]
+    pub fn extra_body(mut self, field: impl Into<String>, value: Value) -> Self {
+        self.extra_body.insert(field.into(), value);
+        self
+    }
+
+    /// Sets what differs for the language model of this id.
+    #[must_use]
+    pub fn model(mut self, id: impl Into<String>, setup: ModelSetup) -> Self {
+        self.models.insert(id.into(), setup);
+        self
+    }
+
     /// The provider. A call shows its key in the header `x-goog-api-key`, unless
     /// [`authorize`](Self::authorize) says otherwise.
     ///
@@ -177,7 +209,13 @@ impl GoogleBuilder {
             (None, base) => Endpoint::base(base.as_deref().unwrap_or(BASE_URL))?,
         };
         let client = self.client.authorize_or(HeaderKey(KEY_HEADER)).build()?;
-        Ok(Google { name, endpoint, capabilities: self.capabilities, client })
+        let models = self.models.into_iter().map(|(id, setup)| {
+            let headers = setup.header_map()?;
+            Ok((id, (setup, headers)))
+        });
+        let models = models.collect::<Result<_, ModelError>>()?;
+        let (capabilities, extra_body) = (self.capabilities, self.extra_body);
+        Ok(Google { name, endpoint, capabilities, client, extra_body, models })
     }
 }
 

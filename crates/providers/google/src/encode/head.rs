@@ -1,45 +1,9 @@
-use ai_http::{Notes, merge_field};
+use ai_http::Notes;
 use ai_provider::{JsonObject, ModelError, ReasoningEffort};
 use serde_json::{Value, json};
 
 use super::{Scope, invalid};
 use crate::models::Thinking;
-
-/// Options that stand beside the settings, in `generationConfig`.
-const OF_GENERATION: &[&str] = &[
-    "audioTimestamp",
-    "candidateCount",
-    "enableAffectiveDialog",
-    "enableEnhancedCivicAnswers",
-    "imageConfig",
-    "logprobs",
-    "maxOutputTokens",
-    "mediaResolution",
-    "presencePenalty",
-    "frequencyPenalty",
-    "responseJsonSchema",
-    "responseLogprobs",
-    "responseMimeType",
-    "responseModalities",
-    "responseSchema",
-    "routingConfig",
-    "seed",
-    "speechConfig",
-    "stopSequences",
-    "temperature",
-    "thinkingConfig",
-    "topK",
-    "topP",
-];
-
-/// The categories that `threshold`, an option of ours, is set for.
-const HARMS: [&str; 5] = [
-    "HARM_CATEGORY_HATE_SPEECH",
-    "HARM_CATEGORY_DANGEROUS_CONTENT",
-    "HARM_CATEGORY_HARASSMENT",
-    "HARM_CATEGORY_SEXUALLY_EXPLICIT",
-    "HARM_CATEGORY_CIVIC_INTEGRITY",
-];
 
 /// A share of this is the budget for an effort: the most that a thinking model writes.
 const BUDGET_BASE: u64 = 65_536;
@@ -48,7 +12,7 @@ const BUDGET_BASE: u64 = 65_536;
 pub(super) fn generation(
     scope: Scope<'_>,
     mut config: JsonObject,
-    options: &mut JsonObject,
+    over: &JsonObject,
     notes: &mut Notes,
 ) -> Result<JsonObject, ModelError> {
     let settings = &scope.request.settings;
@@ -78,23 +42,15 @@ pub(super) fn generation(
         Some(Ok(seed)) => drop(config.insert("seed".into(), seed.into())),
         Some(Err(_)) => notes.unsupported("seed", "this API takes a seed of 32 bits"),
     }
-    thinking(scope, &mut config, options, notes);
-    for name in OF_GENERATION {
-        if let Some(value) = options.remove(*name) {
-            merge_field(&mut config, name, &value);
-        }
-    }
-    if config.get("candidateCount").and_then(Value::as_u64).is_some_and(|count| count > 1) {
-        notes.unsupported("candidateCount", "only the first answer is read");
-    }
+    thinking(scope, &mut config, over, notes);
     Ok(config)
 }
 
-/// The effort by the model's own measure. What the options say in this measure is what holds.
-fn thinking(scope: Scope<'_>, config: &mut JsonObject, options: &JsonObject, notes: &mut Notes) {
+/// The effort by the model's own measure. What the caller says in this measure is what holds.
+fn thinking(scope: Scope<'_>, config: &mut JsonObject, over: &JsonObject, notes: &mut Notes) {
     let level = scope.request.settings.reasoning;
     let Some(name) = level.as_str() else { return };
-    let given = options.get("thinkingConfig");
+    let given = over.get("generationConfig").and_then(|config| config.get("thinkingConfig"));
     if given.is_some_and(|given| given.get("thinkingLevel").or(given.get("thinkingBudget")).is_some()) {
         return notes.compatibility("reasoning", "the option `thinkingConfig` takes its place");
     }
@@ -129,11 +85,4 @@ fn thinking(scope: Scope<'_>, config: &mut JsonObject, options: &JsonObject, not
         }
     };
     config.insert("thinkingConfig".into(), field);
-}
-
-/// Safety by the option `threshold`, the same for all categories.
-pub(super) fn safety(options: &mut JsonObject) -> Option<Value> {
-    let threshold = options.remove("threshold")?;
-    let settings = HARMS.map(|category| json!({ "category": category, "threshold": threshold }));
-    Some(Value::from(settings.to_vec()))
 }

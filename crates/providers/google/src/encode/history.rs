@@ -57,7 +57,11 @@ pub(super) fn contents<'a>(
     let pairing = Pairing::of(messages, CallIds::Any, notes);
     let mut writer = Writer { scope, out: Vec::with_capacity(messages.len()), notes };
     let begun = leading(messages).count();
-    for (at, message) in messages.iter().enumerate().skip(begun) {
+    for (at, message) in messages.iter().enumerate() {
+        writer.check_options(message);
+        if at < begun {
+            continue;
+        }
         match &**message {
             Message::System(message) => writer.late_system(message),
             Message::User(message) => writer.user(message)?,
@@ -108,6 +112,20 @@ impl<'a> Writer<'a, '_> {
 
     pub(super) fn push_user(&mut self, parts: Vec<Part<'a>>) {
         self.push(Role::User, parts);
+    }
+
+    /// A turn has no fields of its own on the wire, and instructions neither.
+    fn check_options(&mut self, message: &Message) {
+        let options = match message {
+            Message::System(message) => &message.options,
+            Message::User(message) => &message.options,
+            Message::Assistant(message) => &message.options,
+            Message::Tool(message) => &message.options,
+            _ => return,
+        };
+        if !self.scope.options(options).is_empty() {
+            self.notes.unsupported("providerOptions", "this API takes options of parts, not of messages");
+        }
     }
 
     fn late_system(&mut self, message: &'a SystemMessage) {

@@ -149,13 +149,14 @@ async fn a_call_in_pieces_ends_in_one_of_three_ways() {
     let head = begin(r#""name":"f""#) + &piece("", "$.a", r#""stringValue":"x","willContinue":true"#, true);
     let expected = [call("f", r#"{"a":"xy"}"#)];
     let more = |goes_on| piece("", "$.a", r#""stringValue":"y""#, goes_on);
-    // By an empty piece.
-    let parts = good(head.clone() + &more(true) + &gm(r#"[{"functionCall":{}}]"#) + &stop()).await;
-    assert_eq!((calls(&parts), inputs(&parts)), (expected.to_vec(), expected.to_vec()));
-    // By a piece that announces no other; the empty one may follow.
-    for behind in ["", &gm(r#"[{"functionCall":{}}]"#)] {
-        let parts = good(head.clone() + &more(false) + behind + &stop()).await;
-        assert_eq!(calls(&parts), expected);
+    // By an empty piece, and by one that announces no other, which the empty one may follow. That the answer was
+    // cut then says nothing about this call.
+    let empty = gm(r#"[{"functionCall":{}}]"#);
+    for ends in [more(true) + &empty, more(false), more(false) + &empty] {
+        for last in [stop(), end("[]", "MAX_TOKENS")] {
+            let parts = good(head.clone() + &ends + &last).await;
+            assert_eq!((calls(&parts), inputs(&parts)), (expected.to_vec(), expected.to_vec()));
+        }
     }
     // By the end of the answer, if the model stopped and no text is open.
     let parts = good(head.clone() + &more(true) + &stop()).await;

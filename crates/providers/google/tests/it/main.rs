@@ -12,6 +12,7 @@
 mod allocations;
 mod arguments;
 mod calls;
+mod conforms;
 mod errors;
 mod files;
 mod history;

@@ -4,11 +4,11 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_google::{GenerateContentCodec, Google, GoogleBuilder};
+use ai_google::{GenerateContentCodec, Google, GoogleBuilder, ModelSetup};
 use ai_http::{Endpoint, Timeouts};
 use ai_provider::{
     ApiKey, CallContext, Capabilities, Delivery, EmbeddingRequest, ErrorClass, Message, ModelError,
-    ModelKind, Provider, ProviderOptions, Request,
+    ModelKind, Provider, ProviderOptions, Request, StreamPart,
 };
 use ai_testkit::{MemoryReply, MemoryTransport, collect};
 use http::StatusCode;
@@ -301,7 +301,10 @@ fn what_a_model_can_do_is_known_by_its_name_or_told() {
         (known("gemini-2.0-flash").reasoning, known("gemini-2.0-flash").max_output_tokens),
         (false, Some(8_192))
     );
-    for id in ["gemma-3-27b-it", "gemini-2.5-flash-image", "gemini-3-pro-image-preview"] {
+    assert_eq!(known("gemini-flash-latest"), known("gemini-3-flash-preview"));
+    for id in
+        ["gemini-3.1-flash-image", "gemma-3-27b-it", "gemini-2.5-flash-image", "gemini-3-pro-image-preview"]
+    {
         assert!(!known(id).tools && !known(id).reasoning, "{id}");
     }
     let mut own = Capabilities::default();
@@ -311,4 +314,43 @@ fn what_a_model_can_do_is_known_by_its_name_or_told() {
     let codec =
         GenerateContentCodec::new(Endpoint::base("https://host").unwrap()).with_capabilities(own.clone());
     assert_eq!(codec.capabilities("gemini-3-pro-preview"), own);
+}
+
+/// [GG-129]
+#[tokio::test]
+async fn fields_and_headers_are_set_for_all_models_for_one_and_for_a_request() {
+    let transport = MemoryTransport::new().repeat(answer());
+    let mut own = Capabilities::default();
+    own.tools = false;
+    let setup = ModelSetup::new()
+        .capabilities(own.clone())
+        .extra_body("generationConfig", json!({"topK": 2, "topP": 0.5}))
+        .header("x-level", "model")
+        .header("x-token", "CANARY");
+    assert!(!format!("{setup:?}").contains("CANARY"));
+    let google = builder(&transport)
+        .extra_body("generationConfig", json!({"topK": 1, "seed": 1}))
+        .header("x-level", "provider")
+        .model("one", setup)
+        .build()
+        .unwrap();
+    let ask = async |model: &str| {
+        let mut request = Request::new([Message::user("Hi")]);
+        request.settings.seed = Some(7);
+        request = request.with_extra("generationConfig", json!({"topP": 1}));
+        let (parts, error) =
+            collect(google.language_model(model).unwrap().stream(request, CallContext::new())).await;
+        assert!(error.is_none());
+        let call = transport.calls().last().unwrap().clone();
+        let body: Value = serde_json::from_slice(&call.body).unwrap();
+        let warned = matches!(&parts[0], StreamPart::StreamStart { warnings } if warnings.len() == 1);
+        (body["generationConfig"].clone(), call.headers["x-level"].to_str().unwrap().to_owned(), warned)
+    };
+    assert_eq!(ask("one").await, (json!({"topK": 2, "topP": 1, "seed": 1}), "model".into(), true));
+    assert_eq!(ask("other").await, (json!({"topK": 1, "topP": 1, "seed": 1}), "provider".into(), true));
+    assert_eq!(google.language_model("one").unwrap().capabilities(), &own);
+    assert!(google.language_model("other").unwrap().capabilities().tools);
+    let wrong = ModelSetup::new().header("x-a", "b\r\nX-Evil: 1");
+    let error = builder(&transport).model("one", wrong).build().unwrap_err();
+    assert_eq!(error.class(), ErrorClass::InvalidRequest);
 }

@@ -2,7 +2,7 @@
 
 use ai_provider::{
     ErrorClass, FunctionTool, Message, ProviderOptions, ProviderTool, ReasoningEffort, Request,
-    ResponseFormat, ToolChoice, ToolDefinition,
+    ResponseFormat, SystemMessage, TextPart, ToolChoice, ToolDefinition, UserMessage, UserPart,
 };
 use serde_json::{Value, json};
 
@@ -314,7 +314,8 @@ fn options_go_where_the_api_has_them() {
         .with("google", "streamFunctionCallArguments", json!(true))
         .with("google", "threshold", json!("BLOCK_NONE"))
         .with("openai", "user", json!("u"));
-    let sent = body(FLASH, &request);
+    let (sent, warnings) = warned(FLASH, &request);
+    assert_eq!(warnings, ["`generationConfig` of the request is overridden by options or extra body"]);
     let config = json!({"temperature": 0.75, "topK": 3, "responseModalities": ["TEXT"]});
     assert_eq!(sent["generationConfig"], config);
     assert_eq!(
@@ -331,7 +332,7 @@ fn options_go_where_the_api_has_them() {
     let request = request
         .with_extra("generationConfig", json!({"temperature": 1, "new": 2}))
         .with_extra("safetySettings", json!([]));
-    let sent = body(FLASH, &request);
+    let sent = warned(FLASH, &request).0;
     let config = json!({"temperature": 1, "topK": 3, "responseModalities": ["TEXT"], "new": 2});
     assert_eq!((&sent["generationConfig"], &sent["safetySettings"]), (&config, &json!([])));
 
@@ -339,8 +340,27 @@ fn options_go_where_the_api_has_them() {
         request.with_extra("tools", json!([{"codeExecution": {}}])).with_extra("contents", json!([7]));
     let (sent, warnings) = warned(FLASH, &request);
     assert_eq!((&sent["tools"], &sent["contents"]), (&json!([{"codeExecution": {}}]), &json!([7])));
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(
+        warnings[1..],
+        [
+            "the tools of the request are overridden by options or extra body",
+            "the messages of the request are overridden by options or extra body",
+        ]
+    );
     let mut several = self::request();
     several.options = ProviderOptions::default().with("google", "candidateCount", json!(2));
     assert!(warned(FLASH, &several).1[0].contains("candidateCount"));
+}
+
+/// [GG-89]
+#[test]
+fn options_of_a_message_have_no_place() {
+    let options = ProviderOptions::default().with("google", "x", json!(1));
+    let foreign = ProviderOptions::default().with("openai", "x", json!(1));
+    for (options, warns) in [(options, 1), (foreign, 0)] {
+        let system = Message::System(SystemMessage { text: "s".into(), options: options.clone() });
+        let user = UserMessage { parts: vec![UserPart::Text(TextPart::new("Hi"))], options };
+        let (sent, warnings) = warned(FLASH, &Request::new([system, Message::User(user)]));
+        assert_eq!((warnings.len(), sent.to_string().contains("\"x\"")), (warns, false), "{warnings:?}");
+    }
 }
