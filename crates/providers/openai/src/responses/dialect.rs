@@ -70,6 +70,10 @@ const ROWS: &[Row] = &[
     ("azure", azure),
     ("xai", xai),
     ("lmstudio", lmstudio),
+    ("openrouter", || open("openrouter".into(), "https://openrouter.ai/api/v1".into())),
+    ("groq", || open("groq".into(), "https://api.groq.com/openai/v1".into())),
+    ("ollama", || open("ollama".into(), "http://127.0.0.1:11434/v1".into())),
+    ("vllm", || open("vllm".into(), "http://127.0.0.1:8000/v1".into())),
     ("llama.cpp", || open("llama.cpp".into(), "http://127.0.0.1:8080/v1".into())),
     ("generic", || open("generic".into(), "".into())),
 ];

@@ -10,11 +10,15 @@
     reason = "tests fail by panicking"
 )]
 
+mod allocations;
 mod calls;
 mod errors;
 mod history;
+mod prefix;
+mod provider;
 mod recordings;
 mod request;
+mod samples;
 mod server;
 mod stream;
 mod support;

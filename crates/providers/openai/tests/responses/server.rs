@@ -190,7 +190,7 @@ async fn consent_is_asked_for_a_call_and_its_result_comes_in_a_later_answer() {
         })
         .collect();
     let expected = ToolApprovalRequest { approval_id: "mcpr_1".into(), tool_call_id: call.id.clone() };
-    assert_eq!(asked, [expected.clone()]);
+    assert_eq!(asked, std::slice::from_ref(&expected));
     assert_eq!(finish(&first).reason.unified, UnifiedFinish::Stop);
 
     let history = AssistantMessage {

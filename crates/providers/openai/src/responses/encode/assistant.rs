@@ -1,7 +1,8 @@
 //! What the model said, as the items it was.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use ai_http::{Paired, is_json_object, legal_tool_name};
 use ai_provider::{
@@ -19,10 +20,18 @@ use crate::responses::minted::{self, CONTENT, ENCRYPTED, FORM, ITEM, ITEM_ID, NA
 struct Message<'a> {
     /// Reasoning that waits for the item it belongs to: the API refuses it alone.
     reasoning: Vec<Thought<'a>>,
-    /// Items that are referred to already: several parts may be of one.
-    referred: HashSet<&'a str>,
+    /// Items that are referred to already, and what they are: several parts may be of one.
+    referred: HashMap<&'a str, What>,
     /// Reasoning was left out: what follows it can no longer be referred to.
     broken: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Reasoning,
+    Text,
+    Call,
+    Other,
 }
 
 /// A reasoning item, put together from its parts.
@@ -101,8 +110,8 @@ impl<'a> Writer<'a, '_> {
     fn flush_reasoning(&mut self, state: &mut Message<'a>) {
         for thought in std::mem::take(&mut state.reasoning) {
             let Thought { id, stored, encrypted, summary, content } = thought;
-            if stored && self.kept != Kept::Sent && !state.broken {
-                self.refer(id, state);
+            let refers = stored && self.kept != Kept::Sent && !state.broken;
+            if refers && self.refer(id, What::Reasoning, state) {
                 continue;
             }
             // Without its content an item is a bare id, which means something only to a server that keeps it.
@@ -127,10 +136,18 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Refers to an item that the server keeps, once; where the server adds such items itself, not at all.
-    fn refer(&mut self, id: &'a str, state: &mut Message<'a>) {
-        if state.referred.insert(id) && self.kept == Kept::Referred {
-            self.items.push(Item::Reference { r#type: "item_reference", id });
+    /// Refers to an item that the server keeps, once; where the server adds such items itself, not at all. Says
+    /// whether that stands for the part: not if another one is referred to by this id.
+    fn refer(&mut self, id: &'a str, what: What, state: &mut Message<'a>) -> bool {
+        match state.referred.entry(id) {
+            Entry::Occupied(known) => *known.get() == what && what != What::Call,
+            Entry::Vacant(free) => {
+                free.insert(what);
+                if self.kept == Kept::Referred {
+                    self.items.push(Item::Reference { r#type: "item_reference", id });
+                }
+                true
+            }
         }
     }
 
@@ -146,8 +163,10 @@ impl<'a> Writer<'a, '_> {
             return;
         }
         self.flush_reasoning(state);
-        if let Some(id) = self.kept_item(part.metadata.as_deref(), state) {
-            return self.refer(id, state);
+        if let Some(id) = self.kept_item(part.metadata.as_deref(), state)
+            && self.refer(id, What::Text, state)
+        {
+            return;
         }
         let own = minted::own(part.metadata.as_deref(), self.scope.origin);
         let taken = ["type", "role", "content", "phase", "id", "text"];
@@ -168,13 +187,17 @@ impl<'a> Writer<'a, '_> {
         let own = minted::own(call.metadata.as_deref(), self.scope.origin);
         let raw = raw_item(call, own);
         // Where the result has not the form of such a call, both go out as those of a function.
-        let special = raw.is_none() || self.special(paired).is_some();
+        let special = match raw {
+            Some(_) => self.special(paired).is_some(),
+            None => own.is_none_or(|values| !values.contains_key(ITEM)),
+        };
         // Its result names the call by the id it has on the wire.
         if special
             && *paired.wire_id == *call.id
             && let Some(id) = self.kept_item(call.metadata.as_deref(), state)
+            && self.refer(id, What::Call, state)
         {
-            return self.refer(id, state);
+            return;
         }
         if let Some(item) = raw.filter(|_| special) {
             self.items.push(Item::Raw(Cow::Borrowed(item)));
@@ -238,11 +261,12 @@ impl<'a> Writer<'a, '_> {
             return;
         };
         self.flush_reasoning(state);
-        match (self.kept_item(metadata, state), picture(item, result)) {
-            (Some(id), _) => self.refer(id, state),
-            (None, Some(item)) => self.items.push(Item::Raw(Cow::Owned(item))),
-            (None, None) => self.items.push(Item::Raw(Cow::Borrowed(item))),
+        if let Some(id) = self.kept_item(metadata, state)
+            && self.refer(id, What::Other, state)
+        {
+            return;
         }
+        self.items.push(Item::Raw(picture(item, result).map_or(Cow::Borrowed(item), Cow::Owned)));
     }
 }
 
@@ -270,7 +294,7 @@ fn picture(item: &Value, result: Option<&ToolResult>) -> Option<Value> {
 }
 
 /// The item of a call that is none of a function.
-fn raw_item<'a>(call: &ToolCall, own: Option<&'a JsonObject>) -> Option<&'a Value> {
+pub(super) fn raw_item<'a>(call: &ToolCall, own: Option<&'a JsonObject>) -> Option<&'a Value> {
     let item = own?.get(ITEM)?;
     (item.get("call_id").and_then(Value::as_str) == Some(&*call.id)).then_some(item)
 }

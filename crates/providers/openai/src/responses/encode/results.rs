@@ -6,10 +6,11 @@ use ai_http::Paired;
 use ai_provider::{FileData, FilePart, JsonObject, ToolContent, ToolOutput};
 use serde_json::{Value, json};
 
+use super::assistant::raw_item;
 use super::input::Writer;
 use super::media;
 use super::wire::{Item, Output, Part};
-use crate::responses::minted::{self, ITEM};
+use crate::responses::minted;
 
 /// The text of a result that has none: an empty one is refused by some servers.
 const NO_OUTPUT: &str = "(no output)";
@@ -112,7 +113,7 @@ impl<'a> Writer<'a, '_> {
             return None;
         }
         let own = minted::own(call.metadata.as_deref(), self.scope.origin)?;
-        let kind = own.get(ITEM)?.get("type")?.as_str()?;
+        let kind = raw_item(call, Some(own))?.get("type")?.as_str()?;
         let output = paired.result.map(|result| &result.output);
         let said = || match output {
             Some(output) => words(output).unwrap_or_default(),
