@@ -54,8 +54,8 @@ mod error;
 pub mod history;
 pub mod middleware;
 mod model_ref;
-pub mod output;
 mod operation;
+pub mod output;
 mod panic;
 pub mod plugin;
 mod registry;
@@ -69,8 +69,8 @@ pub use error::{Error, ErrorKind, PluginError};
 pub use middleware::Middleware;
 pub use model_ref::ModelRef;
 pub use operation::{
-    BatchUsage, Call, EmbedMany, GenerateText, ModelChoice, ResolveModel, StreamText, embed_many, generate_text,
-    resolve_language_model, stream_text,
+    BatchUsage, Call, EmbedMany, GenerateText, ModelChoice, ResolveModel, StreamText, embed_many,
+    generate_text, resolve_language_model, stream_text,
 };
 pub use plugin::{Plugin, Plugins};
 pub use registry::{

@@ -103,6 +103,7 @@ pub(super) const LAYERS: &[Layer] = &[
     Layer { package: "ai-testkit", role: Role::Tool, uses: Uses::Libraries, tokio: Some(ANY) },
     Layer { package: "chat", role: Role::Tool, uses: Uses::Everything, tokio: Some(ANY) },
     Layer { package: "scenarios", role: Role::Tool, uses: Uses::Everything, tokio: Some(ANY) },
+    Layer { package: "type-promises", role: Role::Tool, uses: Uses::Only(&["ai-core"]), tokio: None },
     Layer { package: "xtask", role: Role::Tool, uses: Uses::Only(&[]), tokio: None },
 ];
 
@@ -117,7 +118,7 @@ pub(super) const FACADE: &str = "ai";
 pub(super) const FOR_TESTS: &str = "ai-testkit";
 
 /// Packages whose code is tests.
-pub(super) const TEST_PROGRAMS: &[&str] = &["scenarios"];
+pub(super) const TEST_PROGRAMS: &[&str] = &["scenarios", "type-promises"];
 
 /// External crates that one library owns; the others reach what they do through that library or not at all.
 pub(super) const OWNED: &[(&str, &str)] = &[

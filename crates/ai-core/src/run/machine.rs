@@ -16,7 +16,7 @@ use super::snapshot::RunSnapshot;
 use super::transitions::said;
 
 /// The version of the stored form. Raised when an older program could not read it.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 /// A run of the model and its tools: history, steps and what comes next.
 ///
@@ -35,6 +35,7 @@ pub struct Run {
     // What grows with the run is shared with its snapshots until it grows again.
     pub(super) messages: Arc<Vec<Arc<Message>>>,
     pub(super) new_messages: Arc<Vec<Arc<Message>>>,
+    #[serde(deserialize_with = "numbered")]
     pub(super) steps: Arc<Vec<Arc<StepRecord>>>,
     #[serde(default, skip_serializing_if = "is_empty")]
     pub(super) failed_steps: Arc<Vec<FailedStep>>,
@@ -313,6 +314,20 @@ fn known_schema<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32
         schema @ 1..=SCHEMA => Ok(schema),
         schema => Err(serde::de::Error::custom(format!(
             "the stored run has schema {schema}; this program reads schemas up to {SCHEMA}"
+        ))),
+    }
+}
+
+/// Reads steps, which must be those of one run, in order.
+fn numbered<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<Vec<Arc<StepRecord>>>, D::Error> {
+    let steps = Vec::<Arc<StepRecord>>::deserialize(deserializer)?;
+    match steps.iter().zip(1..).find(|(step, number)| step.step != *number) {
+        None => Ok(Arc::new(steps)),
+        Some((step, number)) => Err(serde::de::Error::custom(format!(
+            "the stored run is damaged: step {} stands in the place of step {number}",
+            step.step
         ))),
     }
 }

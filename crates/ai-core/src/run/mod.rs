@@ -26,5 +26,5 @@ pub use outcome::{BudgetKind, Outcome, TerminalRecord};
 pub use record::{
     DeliveryUnknown, FailedStep, PendingApproval, StepRecord, ToolRecord, ToolStatus, VerdictRecord,
 };
-pub use snapshot::RunSnapshot;
+pub use snapshot::{RunSnapshot, StoredRunError};
 pub(crate) use step::{brief, kind};

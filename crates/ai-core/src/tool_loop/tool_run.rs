@@ -1,5 +1,5 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) async fn run(co: Co<ToolEvent>, job: Job, control: Arc<dyn LoopContro
     // A panic of a hook around the tool stays in this call as well, whether it wraps or runs.
     let wrapped = catch_unwind(AssertUnwindSafe(|| control.around_tool(&call, inner)))
         .unwrap_or_else(|panic| failing(ToolError::panicked(&*panic)));
-    let mut wrapped = pin!(AssertUnwindSafe(wrapped).catch_unwind());
+    let mut wrapped = AssertUnwindSafe(wrapped).catch_unwind();
     let last = loop {
         match wrapped.next().await {
             // What is too large to be a result is too large to be shown.
@@ -47,7 +47,12 @@ pub(super) async fn run(co: Co<ToolEvent>, job: Job, control: Arc<dyn LoopContro
         }
     };
     let duration = *elapsed.lock().unwrap_or_else(PoisonError::into_inner);
+    // What the tool held ends before its result is told: the history among it, which is about to grow.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(wrapped))) {
+        tracing::error!(tool = call.name, error = %ToolError::panicked(&*panic), "a tool panicked when it was dropped");
+    }
     let record = conclude(&call, effect, &ctx, last, duration, policy.output_bytes);
+    drop(ctx);
     co.give(ToolEvent::Finished(Box::new(record))).await;
 }
 

@@ -238,3 +238,56 @@ async fn a_decision_that_comes_before_the_run_ends_to_wait_is_followed() {
         }
     }
 }
+
+/// [AC-328]
+#[tokio::test]
+async fn a_stored_run_takes_decisions_through_its_handle_before_it_is_polled() {
+    for approvals in [Approvals::EndRun, Approvals::InPlace] {
+        let (_, end) = run(&loop_of(&model(), tools()), RunOptions::default()).await;
+        assert!(matches!(end.outcome, Outcome::AwaitingApproval { .. }));
+        let rest = ScriptedModel::new().reply(Script::text_reply("done"));
+        let agent = loop_of(&rest, tools()).with_approvals(approvals);
+        let (handle, events) = agent.resume(end.snapshot.into_run(), RunOptions::default());
+        assert_eq!(handle.decide(&"b".into(), Decision::approve()), Err(DecideError::Unknown));
+        assert_eq!(handle.decide(&"a".into(), Decision::approve()), Ok(()));
+        assert_eq!(handle.decide(&"a".into(), Decision::deny("x")), Err(DecideError::AlreadyDecided));
+        let events: Vec<_> = events.collect().await;
+        let Some(LoopEvent::End(end)) = events.last() else { panic!("no end") };
+        assert_eq!(
+            (&end.outcome, end.steps[0].tools[0].status.clone()),
+            (&Outcome::Finished, ToolStatus::Ok)
+        );
+    }
+}
+
+/// [AC-328]
+#[tokio::test]
+async fn many_decisions_are_taken_at_once_and_some_are_enough_to_go_on_with_those() {
+    let ids: Vec<_> = (0..1_000).map(|at| format!("c{at}")).collect();
+    let script: Vec<_> = ids.iter().map(|id| (id.as_str(), "echo", r#"{"text":"x"}"#)).collect();
+    let model = ScriptedModel::new().reply(calls(&script)).reply(Script::text_reply("done"));
+    let agent = loop_of(&model, tools());
+    let (_, end) = run(&agent, RunOptions::default()).await;
+    let Outcome::AwaitingApproval { calls } = &end.outcome else { panic!("{:?}", end.outcome) };
+    assert_eq!(calls.len(), 1_000);
+    // Half of them first: those run, and the run ends to wait for the others.
+    let (handle, events) = agent.resume(end.snapshot.into_run(), RunOptions::default());
+    for (at, call) in calls.iter().enumerate().take(500) {
+        let decision = if at % 2 == 0 { Decision::approve() } else { Decision::deny("no") };
+        handle.decide(&call.id, decision).unwrap();
+    }
+    let events: Vec<_> = events.collect().await;
+    let Some(LoopEvent::End(end)) = events.last() else { panic!("no end") };
+    let Outcome::AwaitingApproval { calls } = &end.outcome else { panic!("{:?}", end.outcome) };
+    assert_eq!(calls.len(), 500);
+    assert_eq!(crate::support::finished(&events).len(), 250);
+    assert_eq!(model.requests().len(), 1);
+    let (handle, events) = agent.resume(end.snapshot.clone().into_run(), RunOptions::default());
+    calls.iter().for_each(|call| handle.decide(&call.id, Decision::approve()).unwrap());
+    let events: Vec<_> = events.collect().await;
+    let Some(LoopEvent::End(end)) = events.last() else { panic!("no end") };
+    assert_eq!(end.outcome, Outcome::Finished);
+    let ran = end.steps[0].tools.iter().filter(|tool| tool.status == ToolStatus::Ok).count();
+    assert_eq!((ran, end.steps[0].tools.len()), (750, 1_000));
+    check_history(&model.requests()[1].messages).unwrap();
+}

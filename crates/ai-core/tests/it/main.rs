@@ -11,14 +11,23 @@
     reason = "tests fail by panicking and may leave tasks behind"
 )]
 
+mod agents;
 mod approval;
 mod endings;
 mod history;
+mod inputs;
+mod kinds;
+mod limits;
 mod machine;
 mod middleware;
 mod output;
 mod properties;
 mod registry;
+mod schedule;
 mod seam;
+mod spans;
+mod states;
 mod support;
 mod tools;
+mod types;
+mod work;

@@ -213,9 +213,7 @@ async fn an_unknown_variant_is_an_error_that_lists_the_known_ones() {
         error.to_string().contains("variant `x` of `acme` not found; available: chat, pro, plain"),
         "{error}"
     );
-    let bare = ProviderExtension::new("bare", |_: AcmeSettings| async move {
-        Ok(Acme { made: "bare" })
-    });
+    let bare = ProviderExtension::new("bare", |_: AcmeSettings| async move { Ok(Acme { made: "bare" }) });
     let error = bare.create(json!({}), Some("x")).await.unwrap_err();
     assert!(error.to_string().contains("available: none"), "{error}");
     assert!(log.made().is_empty());
