@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::codec::{GenerateContentCodec, model_path};
 use crate::embedding::GoogleEmbedding;
+use crate::failure;
 use crate::list::{self, Page};
 use crate::setup::ModelSetup;
 
@@ -111,7 +112,8 @@ impl Provider for Google {
                 query.push(("pageToken", &token));
             }
             let call = HttpCall::get(base.url("models", &query));
-            let page: Page = self.client.fetch_json(&self.target(""), call, CallContext::new()).await?;
+            let page = self.client.fetch_json::<Page>(&self.target(""), call, CallContext::new()).await;
+            let page = page.map_err(failure::of_document)?;
             token = page.take_models(&mut models)?;
             if token.is_empty() {
                 return Ok(models);

@@ -5,8 +5,8 @@ use std::fmt;
 
 use ai_http::{CallInfo, Decoder, End, Event, Next, Parts, error_of_no_answer, excerpt, halves};
 use ai_provider::{
-    CustomPart, ErrorClass, FileData, FilePart, Finish, FinishReason, ModelError, Origin, ProviderMetadata,
-    ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish,
+    CustomPart, ErrorClass, FileData, FilePart, Finish, FinishReason, JsonObject, ModelError, Origin,
+    ProviderMetadata, ProviderOptions, ResponseMetadata, StreamPart, UnifiedFinish,
 };
 use base64::Engine as _;
 use base64::alphabet;
@@ -138,10 +138,11 @@ impl GeminiDecoder {
         }
         self.extras.note("promptFeedback", frame.prompt_feedback);
         let mut reason = None;
+        let mut odd = OddParts { frame: data, parts: None, nth: 0 };
         for candidate in frame.candidates {
             // Only the first answer is read; its index is left out, being 0.
             if candidate.index.0.unwrap_or(0) == 0 {
-                reason = self.candidate(candidate, data, out)?.or(reason);
+                reason = self.candidate(candidate, &mut odd, out)?.or(reason);
             }
         }
         if let Some(raw) = reason {
@@ -182,11 +183,12 @@ impl GeminiDecoder {
     fn candidate(
         &mut self,
         candidate: Candidate<'_>,
-        data: &str,
+        odd: &mut OddParts<'_>,
         out: &mut Parts,
     ) -> Result<Option<String>, ModelError> {
-        for (nth, part) in candidate.content.into_iter().flat_map(|content| content.parts).enumerate() {
-            self.part(part, (data, nth), out)?;
+        for part in candidate.content.into_iter().flat_map(|content| content.parts) {
+            self.part(part, odd, out)?;
+            odd.nth += 1;
         }
         if let Some(grounding) = candidate.grounding_metadata {
             self.sources.grounding(grounding.get(), &self.ids, out)?;
@@ -210,8 +212,12 @@ impl GeminiDecoder {
         Ok(reason)
     }
 
-    /// Reads a part; `place` is its frame and its number there.
-    fn part(&mut self, mut part: Part<'_>, place: (&str, usize), out: &mut Parts) -> Result<(), ModelError> {
+    fn part(
+        &mut self,
+        mut part: Part<'_>,
+        odd: &mut OddParts<'_>,
+        out: &mut Parts,
+    ) -> Result<(), ModelError> {
         let thought = part.thought.unwrap_or(false);
         let signature = part.thought_signature.take_said().map(|signature| self.signed(signature));
         if let Some(text) = part.text.take() {
@@ -235,8 +241,14 @@ impl GeminiDecoder {
                 metadata.merge(&signature);
             }
             self.server_calls.take(kind, raw.get(), metadata, &mut self.ids, out)?;
+        } else if let Some(part) = odd.take() {
+            self.blocks.close(out);
+            let (kind, options) = (UNKNOWN_PART.to_owned(), ProviderOptions::default());
+            let metadata = Some(self.minted(PART, Value::Object(part)));
+            out.push(StreamPart::Custom(CustomPart { kind, options, metadata }));
         } else {
-            self.odd_part(place, signature, out);
+            // A signature alone is one of the text.
+            self.text(Kind::Text, Cow::Borrowed(""), signature, out);
             return Ok(());
         }
         self.content = true;
@@ -254,30 +266,6 @@ impl GeminiDecoder {
         let origin = &self.origin;
         let thought = || minted(origin, THOUGHT, true.into());
         self.blocks.add(kind, text, self.marked, signature, thought, out);
-    }
-
-    /// A part of a kind that is not known is kept as it came: the model may need it back. A signature alone is
-    /// one of the text.
-    fn odd_part(
-        &mut self,
-        (data, nth): (&str, usize),
-        signature: Option<Box<ProviderMetadata>>,
-        out: &mut Parts,
-    ) {
-        const SAYS_NOTHING: [&str; 3] = ["text", "thought", SIGNATURE];
-        let frame: Value = serde_json::from_str(data).unwrap_or_default();
-        let candidates = frame.get("candidates").and_then(Value::as_array).into_iter().flatten();
-        let parts =
-            candidates.filter_map(|candidate| candidate.pointer("/content/parts")?.as_array()).flatten();
-        let part = parts.filter_map(Value::as_object).nth(nth).filter(|part| {
-            part.iter().any(|(key, value)| !value.is_null() && !SAYS_NOTHING.contains(&key.as_str()))
-        });
-        let Some(part) = part else { return self.text(Kind::Text, Cow::Borrowed(""), signature, out) };
-        self.blocks.close(out);
-        self.content = true;
-        let metadata = Some(self.minted(PART, Value::Object(part.clone())));
-        let (kind, options) = (UNKNOWN_PART.to_owned(), ProviderOptions::default());
-        out.push(StreamPart::Custom(CustomPart { kind, options, metadata }));
     }
 
     fn signed(&self, signature: Cow<'_, str>) -> Box<ProviderMetadata> {
@@ -336,6 +324,36 @@ impl GeminiDecoder {
             (_, false) => ModelError::new(ErrorClass::Incomplete, "the server closed without an answer"),
         })
     }
+}
+
+/// Parts of kinds that are not known are kept as they came: the model may need them back. The frame is read once more
+/// for them, at most once.
+struct OddParts<'a> {
+    frame: &'a str,
+    parts: Option<Vec<JsonObject>>,
+    /// The part that is being read, of all that are.
+    nth: usize,
+}
+
+impl OddParts<'_> {
+    /// The part, if there is more in it than what this crate knows.
+    fn take(&mut self) -> Option<JsonObject> {
+        const KNOWN: [&str; 3] = ["text", "thought", SIGNATURE];
+        let parts = self.parts.get_or_insert_with(|| parts_of(self.frame));
+        let part = std::mem::take(parts.get_mut(self.nth)?);
+        part.iter().any(|(key, value)| !value.is_null() && !KNOWN.contains(&key.as_str())).then_some(part)
+    }
+}
+
+fn parts_of(frame: &str) -> Vec<JsonObject> {
+    let mut frame: Value = serde_json::from_str(frame).unwrap_or_default();
+    let candidates = frame.get_mut("candidates").and_then(Value::as_array_mut).into_iter().flatten();
+    let read = candidates.filter(|candidate| {
+        candidate.get("index").is_none_or(|index| index.is_null() || index == 0 || index == "0")
+    });
+    let lists = read.filter_map(|candidate| candidate.pointer_mut("/content/parts")?.as_array_mut());
+    let objects = lists.flatten().filter_map(Value::as_object_mut);
+    objects.map(std::mem::take).collect()
 }
 
 impl Decoder for GeminiDecoder {

@@ -312,3 +312,21 @@ async fn counts_have_one_meaning() {
     assert_eq!((odd.input.no_cache, odd.output.total), (Some(0), None));
     assert_eq!(finish(&good(stop()).await).usage, Default::default());
 }
+
+/// [GG-25]
+#[tokio::test]
+async fn many_parts_of_a_new_kind_cost_one_more_reading() {
+    let odd: Vec<_> = (0..3_000).map(|at| format!(r#"{{"hologram":{at}}},{{}}"#)).collect();
+    let other = r#"{"index":1,"content":{"parts":[{"hologram":"no"}]}}"#;
+    let [one, two] = [&odd[..1_000], &odd[1_000..]]
+        .map(|parts| format!(r#"{{"content":{{"parts":[null,{}]}}}}"#, parts.join(",")));
+    let parts = good(data(&format!(r#"{{"candidates":[{other},{one},{two}]}}"#)) + &stop()).await;
+    let kept: Vec<_> = parts
+        .iter()
+        .filter_map(|part| match part {
+            StreamPart::Custom(custom) => Some(values(&custom.metadata)["part"]["hologram"].clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kept, (0..3_000).map(serde_json::Value::from).collect::<Vec<_>>());
+}

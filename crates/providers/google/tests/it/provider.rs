@@ -157,6 +157,26 @@ async fn the_key_is_in_its_header_and_nowhere_else() {
     assert!(!all.contains("CANARY"), "{all}");
 }
 
+/// [GG-130]
+#[tokio::test]
+async fn a_wrong_key_is_one_for_lists_and_embeddings_too() {
+    let body = json!({"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}});
+    let reply = MemoryReply::new(StatusCode::BAD_REQUEST, body.to_string()).header("x-request-id", "r1");
+    let google = builder(&MemoryTransport::new().repeat(reply)).build().unwrap();
+    for error in [
+        google.list_models().await.unwrap_err(),
+        google
+            .embedding_model("m")
+            .unwrap()
+            .embed(EmbeddingRequest::new(["a"]), CallContext::new())
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!((error.class(), error.retryable(), error.status()), (ErrorClass::Auth, false, Some(400)));
+        assert!(error.url().is_some() && error.message().contains("not valid"), "{error:?}");
+    }
+}
+
 /// [GG-122]
 #[tokio::test(start_paused = true)]
 async fn a_time_out_shows_no_key() {
