@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use ai_http::{CallInfo, Codec, Decoder, Endpoint, Framing, HttpCall};
-use ai_provider::{Capabilities, Delivery, ModelError, Request, Warning};
+use ai_provider::{Capabilities, Delivery, FilePart, ModelError, Request, Warning};
 use http::{HeaderMap, StatusCode};
 
 use crate::decode::MessagesDecoder;
@@ -85,6 +85,10 @@ impl Codec for MessagesCodec {
             }
             Ok((call, encoded.warnings))
         })
+    }
+
+    fn must_download(&self, file: &FilePart, _info: &CallInfo<'_>) -> bool {
+        encode::must_download(file)
     }
 
     fn framing(&self, delivery: Delivery) -> Framing {

@@ -1,8 +1,7 @@
-use ai_http::Notes;
 use ai_provider::{JsonObject, ModelError};
 use serde_json::Value;
 
-use super::{Scope, invalid};
+use super::invalid;
 
 pub(crate) const HEADER: &str = "anthropic-beta";
 
@@ -81,16 +80,10 @@ impl Betas {
     }
 
     /// The value of the header; empty if there are none.
-    pub(super) fn header(&mut self, scope: Scope<'_>, notes: &mut Notes) -> String {
+    pub(super) fn header(&mut self) -> String {
         // Two versions of one thing are refused.
         if self.needed.iter().any(|beta| beta == MCP_TOOLSETS) {
             self.needed.retain(|beta| beta != MCP);
-        }
-        let overridden =
-            scope.request.extra_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(HEADER));
-        if overridden && !(self.needed.is_empty() && self.given.is_empty()) {
-            let message = format!("`{HEADER}` replaces the betas this request needs: use the option `betas`");
-            notes.compatibility("extraHeaders", message);
         }
         let mut all: Vec<&str> = Vec::new();
         for beta in self.given.iter().chain(&self.needed) {

@@ -20,11 +20,11 @@ pub(super) fn block<'a>(
     accepted: MediaSupport,
     notes: &mut Notes,
 ) -> Result<Block<'a>, ModelError> {
-    let essence = file.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let kind = essence.split('/').next().unwrap_or_default();
-    let is_text = kind == "text" || matches!(file.data, FileData::Text { .. });
-    let image = kind == "image";
-    if !is_text && (image || essence == PDF) && !accepted.accepts(&essence) {
+    let kind = match &file.data {
+        FileData::Text { .. } => Kind::Text,
+        _ => kind_of(&file.media_type),
+    };
+    if matches!(kind, Kind::Image | Kind::Pdf) && !accepted.accepts(&file.media_type) {
         return Err(unsupported(format!("{} takes no files of type {}", scope.info.target, file.media_type)));
     }
     let title = file.filename.as_deref();
@@ -34,32 +34,67 @@ pub(super) fn block<'a>(
             let id = ids.get(provider).or_else(|| ids.get(NAMESPACE));
             let id = id.ok_or_else(|| unsupported(format!("a file was never uploaded to {provider}")))?;
             scope.beta(FILES);
-            match () {
-                () if image => {
+            match kind {
+                Kind::Image => {
                     Content::File { kind: "image", source: Source::File { file_id: id }, title: None }
                 }
-                () if is_text || essence == PDF => {
+                Kind::Text | Kind::Pdf => {
                     Content::File { kind: "document", source: Source::File { file_id: id }, title }
                 }
-                () => Content::Upload(id),
+                Kind::Other => Content::Upload(id),
             }
         }
-        _ if is_text => {
-            let source = Source::Text { media_type: "text/plain", data: text(file)? };
-            Content::File { kind: "document", source, title }
-        }
-        _ if image => Content::File { kind: "image", source: picture(file, &essence)?, title: None },
-        _ if essence == PDF => Content::File { kind: "document", source: inline(file, PDF.into())?, title },
-        _ => {
-            return Err(unsupported(format!(
-                "this API takes images, PDF and text, not files of type {}",
-                file.media_type
-            )));
-        }
+        _ => match kind {
+            Kind::Text => {
+                let source = Source::Text { media_type: "text/plain", data: text(file)? };
+                Content::File { kind: "document", source, title }
+            }
+            Kind::Image => Content::File { kind: "image", source: picture(file)?, title: None },
+            Kind::Pdf => Content::File { kind: "document", source: inline(file, PDF.into())?, title },
+            Kind::Other => {
+                return Err(unsupported(format!(
+                    "this API takes images, PDF and text, not files of type {}",
+                    file.media_type
+                )));
+            }
+        },
     };
     let mut extra = scope.options(&file.options);
     let cache_control = scope.cache_control(&mut extra, notes);
     Ok(Block { content, cache_control, extra })
+}
+
+/// Whether the server cannot read a file of a form it takes where it is: it fetches images and PDF alone.
+pub(crate) fn must_download(file: &FilePart) -> bool {
+    let FileData::Url { url } = &file.data else { return false };
+    match kind_of(&file.media_type) {
+        Kind::Text => true,
+        Kind::Image | Kind::Pdf => url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")),
+        Kind::Other => false,
+    }
+}
+
+/// What the API tells apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Image,
+    Pdf,
+    Other,
+}
+
+fn kind_of(media_type: &str) -> Kind {
+    match essence(media_type).as_str() {
+        PDF => Kind::Pdf,
+        text if text.split('/').next() == Some("text") => Kind::Text,
+        image if image.split('/').next() == Some("image") => Kind::Image,
+        _ => Kind::Other,
+    }
+}
+
+/// The media type without case and parameters.
+fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn text(file: &FilePart) -> Result<&str, ModelError> {
@@ -75,7 +110,8 @@ fn text(file: &FilePart) -> Result<&str, ModelError> {
     Ok(text)
 }
 
-fn picture<'a>(file: &'a FilePart, essence: &str) -> Result<Source<'a>, ModelError> {
+fn picture(file: &FilePart) -> Result<Source<'_>, ModelError> {
+    let essence = essence(&file.media_type);
     let told =
         IMAGES.iter().find(|known| **known == essence || (essence == "image/jpg" && **known == "image/jpeg"));
     let media_type = match (&file.data, told) {

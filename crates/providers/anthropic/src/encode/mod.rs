@@ -27,6 +27,7 @@ mod wire;
 
 pub(crate) use betas::HEADER as BETAS;
 pub(crate) use format::is_native;
+pub(crate) use media::must_download;
 
 /// The names of this adapter's options: of requests, messages, parts and tools.
 pub(crate) const NAMESPACE: &str = "anthropic";
@@ -117,7 +118,7 @@ pub(crate) fn encode<T>(
     };
     let mut notes = Notes::default();
     let body = body(scope, &mut notes)?;
-    let betas = betas.borrow_mut().header(scope, &mut notes);
+    let betas = betas.borrow_mut().header();
     send(Encoded { body, betas, warnings: notes.into_warnings() })
 }
 

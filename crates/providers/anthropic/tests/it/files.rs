@@ -149,3 +149,31 @@ fn options_of_parts_go_into_their_blocks_and_never_over_what_stands_there() {
     let (sent, warnings) = healed([Message::User(UserMessage { parts, options })]);
     assert_eq!((sent, warnings.len()), (json!([turn("user", [text("Hi")])]), 1));
 }
+
+/// [AN-119]
+#[tokio::test]
+async fn what_the_server_does_not_fetch_is_wanted_at_hand() {
+    use ai_http::{CallInfo, Codec, Endpoint, IdSeed};
+    let codec = ai_anthropic::MessagesCodec::new(Endpoint::base("http://h/v1").unwrap());
+    let target = ai_provider::TargetId::new("anthropic", MODEL, "http://h/v1");
+    let ids = IdSeed::new(&"r".into());
+    let info = CallInfo { target: &target, account: None, delivery: Default::default(), ids };
+    for (media_type, data, wanted) in [
+        ("text/csv; charset=utf-8", url("https://a/b.csv"), true),
+        ("image/png", url("https://a/b.png"), false),
+        ("image", url("https://a/b"), false),
+        ("Application/PDF", url("https://a/b.pdf"), false),
+        ("image/png", url("data:image/png;base64,iVBORw=="), true),
+        ("application/pdf", url("DATA:application/pdf;base64,JVBERg=="), true),
+        ("application/zip", url("https://a/b.zip"), false),
+        ("text/plain", FileData::Text { text: "hi".into() }, false),
+    ] {
+        assert_eq!(codec.must_download(&FilePart::new(media_type, data), &info), wanted, "{media_type}");
+    }
+    let transport = ai_testkit::MemoryTransport::new().reply(ai_testkit::MemoryReply::ok("{}"));
+    let model = crate::support::model(MODEL, transport.clone());
+    let image = file("image/png", url("data:image/png;base64,iVBORw=="));
+    let _ = ai_testkit::collect(model.stream(Request::new([image]), Default::default())).await;
+    let sent: Value = serde_json::from_slice(&transport.calls()[0].body).unwrap();
+    assert_eq!(sent["messages"][0]["content"][0]["source"]["data"], "iVBORw==");
+}

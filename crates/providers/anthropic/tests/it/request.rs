@@ -268,12 +268,6 @@ fn betas_are_gathered_from_everywhere_and_each_sent_once() {
     assert_eq!(refused(MODEL, &option("betas", json!(5))).0, ErrorClass::InvalidRequest);
     assert_eq!(refused(MODEL, &option("betas", json!("x\r\ny: z"))).0, ErrorClass::InvalidRequest);
     assert_eq!(betas("claude-opus-4-5", &option("effort", json!("low"))), ["effort-2025-11-24"]);
-    // A header of the caller's own stands in its place, and that is said.
-    let mut request = option("betas", json!("x"));
-    request.extra_headers = vec![("Anthropic-Beta".into(), Some("y".into()))];
-    assert_eq!(warned(MODEL, &request).1.len(), 1);
-    request.options = ProviderOptions::default();
-    assert_eq!(warned(MODEL, &request).1.len(), 0);
 }
 
 /// [AN-86]
