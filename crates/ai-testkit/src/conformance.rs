@@ -115,7 +115,10 @@ use report::Findings;
 pub struct Conformance {
     lab: Lab,
     samples: Vec<Sample>,
-    only: Option<(String, String)>,
+    /// The checks to run; all without this.
+    checks: Option<Vec<String>>,
+    /// The sample to run them on; all without this.
+    sample: Option<String>,
 }
 
 impl Conformance {
@@ -137,7 +140,7 @@ impl Conformance {
     pub fn of_model(
         build: impl Fn(&Site) -> Result<Arc<dyn LanguageModel>, ModelError> + Send + Sync + 'static,
     ) -> Self {
-        Self { lab: Lab::new(Box::new(build)), samples: Vec::new(), only: None }
+        Self { lab: Lab::new(Box::new(build)), samples: Vec::new(), checks: None, sample: None }
     }
 
     /// For models with an HTTP client of their own, which cannot use [`Site::transport`]: everything goes over
@@ -171,11 +174,18 @@ impl Conformance {
         self
     }
 
+    /// Runs these checks and no others: for variants of an adapter, where most things are proved already.
+    #[must_use]
+    pub fn checks<'a>(mut self, checks: impl IntoIterator<Item = &'a str>) -> Self {
+        self.checks = Some(checks.into_iter().map(str::to_owned).collect());
+        self
+    }
+
     /// Runs one check alone, on one sample (`""` for all): what a failure tells you to do.
     #[must_use]
     pub fn only(mut self, check: &str, sample: &str) -> Self {
-        self.only = Some((check.to_owned(), sample.to_owned()));
-        self
+        self.sample = (!sample.is_empty()).then(|| sample.to_owned());
+        self.checks([check])
     }
 
     /// Runs the suite.
@@ -194,20 +204,19 @@ impl Conformance {
     ///
     /// Must be called within a tokio runtime that has time and I/O enabled.
     pub async fn run(self) -> Report {
-        let Self { lab, samples, only } = self;
-        let (check, sample) = only.unzip();
-        let sample = sample.filter(|name| !name.is_empty());
+        let Self { lab, samples, checks, sample } = self;
         let samples: Vec<Sample> = (samples.into_iter())
             .filter(|it| sample.as_ref().is_none_or(|name| it.name == *name))
             .map(|sample| sample.with_key(lab.key()))
             .collect();
-        let mut found = Findings::new(check.clone());
+        let mut found = Findings::new(checks.as_deref().unwrap_or_default());
         if samples.is_empty() {
             found.begin("outcome", "");
             found.fail("there are no samples".to_owned());
             return found.report();
         }
-        let wanted = |name: &str| check.as_ref().is_none_or(|check| check == name);
+        let wanted =
+            |name: &str| checks.as_ref().is_none_or(|checks| checks.iter().any(|check| check == name));
         macro_rules! run {
             ($($name:literal => $check:path),* $(,)?) => {
                 $(if wanted($name) {

@@ -4,7 +4,7 @@ use ai_provider::{ErrorClass, Provider, UnifiedFinish};
 use ai_testkit::conformance::{Conformance, Sample};
 use serde_json::{Value, json};
 
-use super::events;
+use super::{VARIES, events};
 
 fn block(index: u32, start: Value, deltas: &[Value]) -> Vec<Value> {
     let mut frames = vec![json!({"type": "content_block_start", "index": index, "content_block": start})];
@@ -122,7 +122,7 @@ async fn the_models_of_the_provider_conform() {
                 .build()?;
             provider.language_model(&site.model)
         });
-        let report = with_samples(suite).model_id(id).places(20).run().await;
+        let report = with_samples(suite).model_id(id).checks(VARIES).run().await;
         assert!(report.failures.is_empty(), "{id}: {report}");
     }
 }

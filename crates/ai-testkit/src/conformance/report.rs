@@ -59,11 +59,12 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn new(only: Option<String>) -> Self {
+    /// Begins, with a failure for each of these names that is none of a check.
+    pub(super) fn new(checks: &[String]) -> Self {
         let mut found = Self { report: Report::default(), check: String::new(), sample: String::new() };
-        if let Some(only) = only.filter(|only| !CHECKS.contains(&only.as_str())) {
-            found.begin("outcome", "");
-            found.fail(format!("no check is called {only:?}; there are {}", CHECKS.join(", ")));
+        found.begin("outcome", "");
+        for unknown in checks.iter().filter(|check| !CHECKS.contains(&check.as_str())) {
+            found.fail(format!("no check is called {unknown:?}; there are {}", CHECKS.join(", ")));
         }
         found
     }
