@@ -18,6 +18,13 @@
 //! - those of a part (`videoMetadata`, `mediaResolution`, …) or of a tool go into that part or declaration;
 //! - those of embeddings (`taskType`, `title`, …) go into the request of each text.
 //!
+//! # Vertex AI
+//!
+//! The same API at another place: the base URL is that of the publisher
+//! (`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`), calls are
+//! authorized by [`Bearer`](ai_http::Bearer), and keys come from an [`ExpiringToken`](ai_http::ExpiringToken).
+//! Embeddings and the list of models have other forms there.
+//!
 //! # Tools that run at Google
 //!
 //! `google.google_search`, `google.url_context`, `google.code_execution`, `google.google_maps`, `google.file_search`,

@@ -11,7 +11,7 @@ use super::loose::{List, Text};
 /// Sources of one answer. A search gives some dozens.
 const MAX_SOURCES: usize = 4_096;
 
-/// The sources of an answer, each address once: frames repeat what earlier ones said.
+/// The sources of an answer, each once: frames repeat what earlier ones said.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     seen: HashSet<String>,
@@ -83,18 +83,23 @@ impl Sources {
         else {
             return Ok(());
         };
-        if self.seen.contains(&*address) {
+        let title = place.title.take_said().map(Cow::into_owned);
+        let is_page = address.starts_with("http://") || address.starts_with("https://");
+        // Documents of one store share its address.
+        let key = match &title {
+            Some(title) if !is_page => format!("{address}\n{title}"),
+            _ => address.clone().into_owned(),
+        };
+        let nth = self.seen.len();
+        if !self.seen.insert(key) {
             return Ok(());
         }
-        let nth = self.seen.len();
         if nth >= MAX_SOURCES {
             let message = format!("the answer has more than {MAX_SOURCES} sources");
             return Err(ModelError::new(ErrorClass::TooLarge, message));
         }
-        self.seen.insert(address.clone().into_owned());
         let id = ids.source(nth);
-        let title = place.title.take_said().map(Cow::into_owned);
-        let source = if address.starts_with("http://") || address.starts_with("https://") {
+        let source = if is_page {
             Source::Url { id, url: address.into_owned(), title, metadata: None }
         } else {
             let filename = address.rsplit('/').next().filter(|name| name.contains('.')).map(str::to_owned);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use ai_http::{CallIds, Notes, Paired, Pairing, is_json_object, legal_tool_name};
 use ai_provider::{
     AssistantMessage, AssistantPart, CustomPart, FilePart, Message, ModelError, ProviderMetadata,
-    ReasoningPart, SystemMessage, TextPart, ToolCall, ToolResult, UserMessage, UserPart,
+    ReasoningPart, SystemMessage, TextPart, ToolCall, ToolOutput, ToolResult, UserMessage, UserPart,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::wire::{Content, Data, FunctionCall, Part, Role};
 use super::{Scope, invalid, media};
-use crate::decode::{KIND, MADE_ID, PART, SIGNATURE, UNKNOWN_PART};
+use crate::decode::{KIND, MADE_ID, PART, SERVER, SIGNATURE, UNKNOWN_PART};
 
 /// What stands in for the signature of a call that has none, so that a model of the third generation takes the
 /// history: the word Google's documentation gives for calls of other models.
@@ -247,9 +247,7 @@ impl<'a> Writer<'a, '_> {
 
     fn server_result(&mut self, result: &'a ToolResult) -> Option<Part<'a>> {
         let kind = self.kind(result.metadata.as_deref(), &["codeExecutionResult", "toolResponse"])?;
-        let (ai_provider::ToolOutput::Json(output) | ai_provider::ToolOutput::ErrorJson(output)) =
-            &result.output
-        else {
+        let (ToolOutput::Json(output) | ToolOutput::ErrorJson(output)) = &result.output else {
             return self.left_out("the result of a call the server ran is not as it gave it");
         };
         let value = match kind {
@@ -338,5 +336,5 @@ pub(super) fn wire_id<'a>(paired: &Paired<'a>) -> Option<Cow<'a, str>> {
 }
 
 fn tool_type(name: &str) -> &str {
-    name.strip_prefix(crate::decode::SERVER).unwrap_or(name)
+    name.strip_prefix(SERVER).unwrap_or(name)
 }

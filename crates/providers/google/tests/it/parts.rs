@@ -92,7 +92,7 @@ async fn sources_come_once_by_address() {
     };
     let web = r#"{"web":{"uri":"https://a.example/1","title":"One"}}"#;
     let all = format!(
-        r#"[{web},{{"web":{{"uri":"https://a.example/1","title":"Again"}}}},{{"maps":{{"uri":"https://maps.example/2","placeId":"p"}}}},{{"retrievedContext":{{"uri":"gs://bucket/doc.pdf","title":"Doc"}}}},{{"retrievedContext":{{"fileSearchStore":"fileSearchStores/s","text":"x"}}}},{{"retrievedContext":{{"uri":"https://b.example","title":""}}}},{{"image":{{"sourceUri":"https://c.example","imageUri":"https://c.example/i.png"}}}},{{"web":{{}}}},{{"other":1}}]"#
+        r#"[{web},{{"web":{{"uri":"https://a.example/1","title":"Again"}}}},{{"maps":{{"uri":"https://maps.example/2","placeId":"p"}}}},{{"retrievedContext":{{"uri":"gs://bucket/doc.pdf","title":"Doc"}}}},{{"retrievedContext":{{"fileSearchStore":"fileSearchStores/s","text":"x"}}}},{{"retrievedContext":{{"fileSearchStore":"fileSearchStores/s","title":"A"}}}},{{"retrievedContext":{{"fileSearchStore":"fileSearchStores/s","title":"A","text":"y"}}}},{{"retrievedContext":{{"uri":"https://b.example","title":""}}}},{{"image":{{"sourceUri":"https://c.example","imageUri":"https://c.example/i.png"}}}},{{"web":{{}}}},{{"other":1}}]"#
     );
     let parts = good(grounding(&format!("[{web}]")) + &grounding(&all) + &grounding(&all) + &stop()).await;
     let sources: Vec<_> = parts
@@ -117,6 +117,7 @@ async fn sources_come_once_by_address() {
             ("https://maps.example/2".into(), None),
             ("application/pdf doc.pdf".into(), title("Doc")),
             ("application/octet-stream ".into(), title("fileSearchStores/s")),
+            ("application/octet-stream ".into(), title("A")),
             ("https://b.example".into(), None),
             ("https://c.example".into(), None),
         ]
