@@ -1,6 +1,6 @@
 use ai_provider::{CallContext, Id, ModelError, ModelStream, Request, StreamPart};
 
-use super::text::{HELD_WHITE_SPACE, TextPieces, begun, split_front};
+use super::text::{HELD_WHITE_SPACE, TextPieces, begun};
 use super::{Middleware, Next, PartTransform, Parts, transform_parts};
 
 /// Makes reasoning of what a model writes as text between tags: `<think>plan</think>Hello` becomes the
@@ -162,75 +162,66 @@ impl Extract {
 }
 
 impl Block {
-    /// Passes on what is held, as far as it is clear what it is.
+    /// Passes on what is held, as far as it is clear what it is. Linear in its length, however many tags it holds.
     fn read(&mut self, rules: &ExtractReasoning, out: &mut Parts) {
+        let text = std::mem::take(&mut self.held);
+        let mut rest = text.as_str();
         loop {
             match &self.at {
                 At::Lead => {
-                    let white = self.held.len() - self.held.trim_start().len();
-                    let (_, text) = self.held.split_at(white);
-                    if text.starts_with(&rules.open) {
-                        self.lead = split_front(&mut self.held, white);
-                        self.held.drain(..rules.open.len());
+                    let trimmed = rest.trim_start();
+                    let white = rest.len() - trimmed.len();
+                    if let Some(after) = trimmed.strip_prefix(&*rules.open) {
+                        self.lead = rest.split_at(white).0.to_owned();
                         self.at = At::Inside(None);
-                    } else if rules.open.starts_with(text) && white <= HELD_WHITE_SPACE {
-                        return;
+                        rest = after;
+                    } else if rules.open.starts_with(trimmed) && white <= HELD_WHITE_SPACE {
+                        break;
                     } else {
                         self.at = if rules.starts_inside { At::Inside(None) } else { At::Text };
                     }
                 }
-                At::Inside(_) => match self.held.find(&rules.close) {
-                    Some(at) => {
-                        let reasoning = split_front(&mut self.held, at);
-                        self.held.drain(..rules.close.len());
+                At::Inside(open) => match rest.split_once(&*rules.close) {
+                    Some((reasoning, after)) => {
                         self.reason(reasoning, out);
                         self.end_reasoning(out);
-                        self.held.insert_str(0, &std::mem::take(&mut self.lead));
+                        self.text.text(std::mem::take(&mut self.lead), out);
+                        rest = after;
                     }
                     None => {
-                        let sure = self.held.len() - begun(&self.held, &rules.close);
-                        if matches!(self.at, At::Inside(Some(_))) || self.is_worth_a_block(sure) {
-                            let reasoning = split_front(&mut self.held, sure);
-                            self.reason(reasoning, out);
+                        let (sure, held) = rest.split_at(rest.len() - begun(rest, &rules.close));
+                        if open.is_some() || is_worth_a_block(sure) {
+                            self.reason(sure, out);
+                            rest = held;
                         }
-                        return;
+                        break;
                     }
                 },
-                At::Text if !rules.anywhere => {
-                    let text = std::mem::take(&mut self.held);
-                    self.text.text(text, out);
-                    return;
-                }
-                At::Text => match self.held.find(&rules.open) {
-                    Some(at) => {
-                        let text = split_front(&mut self.held, at);
-                        self.held.drain(..rules.open.len());
-                        self.text.text(text, out);
+                At::Text => match rest.split_once(&*rules.open) {
+                    Some((text, after)) if rules.anywhere => {
+                        self.text.text(text.to_owned(), out);
                         self.text.cut(out);
                         self.at = At::Inside(None);
+                        rest = after;
                     }
-                    None => {
-                        let sure = self.held.len() - begun(&self.held, &rules.open);
-                        let text = split_front(&mut self.held, sure);
-                        self.text.text(text, out);
-                        return;
+                    _ => {
+                        let begun = if rules.anywhere { begun(rest, &rules.open) } else { 0 };
+                        let (sure, held) = rest.split_at(rest.len() - begun);
+                        self.text.text(sure.to_owned(), out);
+                        rest = held;
+                        break;
                     }
                 },
             }
         }
+        self.held.push_str(rest);
     }
 
-    /// Models that were told not to reason write an empty block: white space alone opens none.
-    fn is_worth_a_block(&self, sure: usize) -> bool {
-        let (text, _) = self.held.split_at(sure);
-        !text.trim().is_empty() || sure > HELD_WHITE_SPACE
-    }
-
-    fn reason(&mut self, delta: String, out: &mut Parts) {
+    fn reason(&mut self, delta: &str, out: &mut Parts) {
         let At::Inside(open) = &mut self.at else { return };
         let id = match open {
             Some(id) => id.clone(),
-            None if delta.trim().is_empty() && delta.len() <= HELD_WHITE_SPACE => return,
+            None if !is_worth_a_block(delta) => return,
             None => {
                 let id = Id::from(format!("{}.reasoning.{}", self.text.source(), self.reasonings));
                 self.reasonings += 1;
@@ -266,7 +257,7 @@ impl Block {
         let rest = std::mem::take(&mut self.held);
         match self.at {
             At::Inside(_) => {
-                self.reason(rest, out);
+                self.reason(&rest, out);
                 self.end_reasoning(out);
                 self.text.end(false, out);
             }
@@ -276,4 +267,9 @@ impl Block {
             }
         }
     }
+}
+
+/// Models that were told not to reason write an empty block: white space alone opens none.
+fn is_worth_a_block(reasoning: &str) -> bool {
+    !reasoning.trim().is_empty() || reasoning.len() > HELD_WHITE_SPACE
 }

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use ai_provider::{
     ErrorClass, Finish, Id, ModelError, RequestId, StreamPart, ToolCall, UnifiedFinish, Warning,
 };
+use serde::de::IgnoredAny;
 
-use super::super::text::{HELD_WHITE_SPACE, TextPieces, begun, split_front};
+use super::super::text::{HELD_WHITE_SPACE, TextPieces, begun};
 use super::super::{PartTransform, Parts};
 use super::{PromptCall, ToolFormat, warn};
 
@@ -68,72 +69,103 @@ impl Calls {
         out.push(StreamPart::ToolCall(Box::new(ToolCall::new(id, call.name, call.input))));
     }
 
-    /// Reads what a block holds, as far as it is clear what it is.
-    fn read(&mut self, at: usize, out: &mut Parts) -> Result<(), ModelError> {
+    /// Reads more text of a block, as far as it is clear what it is. Linear in its length, however many calls it
+    /// holds.
+    fn read(&mut self, at: usize, mut text: String, out: &mut Parts) -> Result<(), ModelError> {
         let format = Arc::clone(&self.format);
         let (open, close) = format.tags();
-        loop {
-            let Some(block) = self.blocks.get_mut(at) else { return Ok(()) };
+        if let Some(block) = self.blocks.get_mut(at)
+            && block.call.is_none()
+        {
+            text.insert_str(0, &std::mem::take(&mut block.held));
+        }
+        let mut from = 0;
+        while let Some(block) = self.blocks.get_mut(at) {
+            let rest = text.split_at(from).1;
             let Some(reading) = &mut block.call else {
-                match block.held.find(open) {
-                    Some(begin) => {
-                        let mut text = split_front(&mut block.held, begin);
-                        block.held.drain(..open.len());
-                        let white = text.split_off(text.trim_end().len());
-                        block.pass(text, out);
-                        let raw = std::mem::take(&mut block.held);
-                        block.call = Some(Reading { white, raw, ..Reading::default() });
+                match rest.split_once(open) {
+                    Some((before, after)) => {
+                        let (before, white) = before.split_at(before.trim_end().len());
+                        let call = Reading { white: white.to_owned(), ..Reading::default() };
+                        block.pass(before.to_owned(), out);
+                        block.call = Some(call);
+                        from = text.len() - after.len();
                         continue;
                     }
                     None => {
-                        let sure = block.held.len() - begun(&block.held, open);
-                        let (text, _) = block.held.split_at(sure);
-                        let white = text.len() - text.trim_end().len();
-                        let sure = if white > HELD_WHITE_SPACE { sure } else { sure - white };
-                        let text = split_front(&mut block.held, sure);
-                        block.pass(text, out);
+                        let (sure, _) = rest.split_at(rest.len() - begun(rest, open));
+                        let white = sure.len() - sure.trim_end().len();
+                        let white = if white > HELD_WHITE_SPACE { 0 } else { white };
+                        let (sure, held) = rest.split_at(sure.len() - white);
+                        block.pass(sure.to_owned(), out);
+                        block.held.push_str(held);
                         return Ok(());
                     }
                 }
             };
+            // No more than to the next closing tag: what is behind it is not copied.
+            let taken = rest.find(close).map_or(rest.len(), |end| end + close.len());
+            reading.raw.push_str(rest.split_at(taken).0);
+            from += taken;
             if reading.raw.len() > MOST {
                 let text = format!("a tool call in the text has more than {MOST} bytes");
                 return Err(ModelError::new(ErrorClass::TooLarge, text));
             }
-            let Some(end) = reading.find(close, block.plain) else { return Ok(()) };
-            self.end_call(at, end, out);
+            match reading.find(close, block.plain) {
+                Some(mut end) => {
+                    // A quote too many, and the strings of two calls look like one.
+                    if let Some(doubtful) = reading.doubtful
+                        && !is_json(&*format, reading.raw.split_at(end).0)
+                    {
+                        end = doubtful;
+                        block.plain = true;
+                    }
+                    // Something is left then, and where a closing tag was cut by the deltas.
+                    let left = reading.raw.split_off(end + close.len());
+                    reading.raw.truncate(end);
+                    if !left.is_empty() {
+                        text.replace_range(..from, &left);
+                        from = 0;
+                    }
+                    self.end_call(at, out);
+                }
+                None if from == text.len() => return Ok(()),
+                None => {}
+            }
         }
+        Ok(())
     }
 
-    /// The call of a block ends at this byte.
-    fn end_call(&mut self, at: usize, end: usize, out: &mut Parts) {
+    /// The call of a block is whole.
+    fn end_call(&mut self, at: usize, out: &mut Parts) {
         let format = Arc::clone(&self.format);
         let (open, close) = format.tags();
         let Some(block) = self.blocks.get_mut(at) else { return };
-        let Some(mut reading) = block.call.take() else { return };
-        let body = split_front(&mut reading.raw, end);
-        reading.raw.drain(..close.len());
-        block.held = reading.raw;
-        match format.parse(&body) {
+        let Some(Reading { white, raw, .. }) = block.call.take() else { return };
+        match format.parse(&raw) {
             Some(call) => {
                 block.text.cut(out);
                 block.after_call = true;
                 self.call(call, out);
             }
-            None => block.pass(format!("{}{open}{body}{close}", reading.white), out),
+            None => block.pass(format!("{white}{open}{raw}{close}"), out),
         }
     }
 
     /// No more text comes for a block.
     fn end(&mut self, at: usize, out: &mut Parts) -> Result<(), ModelError> {
         let format = Arc::clone(&self.format);
-        let (open, _) = format.tags();
-        while let Some(block) = self.blocks.get_mut(at)
-            && let Some(end) = block.call.as_ref().and_then(|reading| reading.doubtful)
+        let (open, close) = format.tags();
+        // A string that was never closed: its call ends at the first tag after all, and so do those behind it.
+        if let Some(block) = self.blocks.get_mut(at)
+            && let Some(reading) = &mut block.call
+            && let Some(end) = reading.doubtful
         {
+            let left = reading.raw.split_off(end + close.len());
+            reading.raw.truncate(end);
             block.plain = true;
-            self.end_call(at, end, out);
-            self.read(at, out)?;
+            self.end_call(at, out);
+            self.read(at, left, out)?;
         }
         if at >= self.blocks.len() {
             return Ok(());
@@ -201,6 +233,10 @@ impl Calls {
     }
 }
 
+fn is_json(format: &dyn ToolFormat, block: &str) -> bool {
+    format.parse(block).is_some_and(|call| serde_json::from_str::<IgnoredAny>(&call.input).is_ok())
+}
+
 impl PartTransform for Calls {
     fn part(&mut self, mut part: StreamPart, out: &mut Parts) -> Result<(), ModelError> {
         match part {
@@ -213,12 +249,8 @@ impl PartTransform for Calls {
                 Some(at) => {
                     if let Some(block) = self.blocks.get_mut(at) {
                         block.text.attach(metadata);
-                        match &mut block.call {
-                            Some(reading) => reading.raw.push_str(&delta),
-                            None => block.held.push_str(&delta),
-                        }
                     }
-                    self.read(at, out)?;
+                    self.read(at, delta, out)?;
                 }
                 None => out.push(StreamPart::TextDelta { id, delta, metadata }),
             },

@@ -255,3 +255,12 @@ fn any_text_and_any_cut_give_what_the_whole_text_says() {
     assert!(extracted.get() * 10 > cases.get(), "{} of {} had reasoning", extracted.get(), cases.get());
     assert!(cut_tags.get() * 20 > cases.get(), "{} of {} had a cut tag", cut_tags.get(), cases.get());
 }
+
+/// [AC-233]
+#[test]
+fn the_work_is_linear_in_the_length() {
+    let text = "<think>a</think>b".repeat(4_900);
+    assert_eq!(read(&think().anywhere(), &[text]).len(), 9_800);
+    let text = format!("<think>{}</think>b", "</thin".repeat(500_000));
+    assert_eq!(read(&think(), &[text]).len(), 2);
+}

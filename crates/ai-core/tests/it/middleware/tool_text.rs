@@ -166,8 +166,24 @@ fn any_text_at_all_reads_the_same_whatever_the_cut_and_loses_nothing() {
 #[test]
 fn a_quote_that_is_never_closed_does_not_swallow_the_next_call() {
     let bad = "<tool_use><name>f</name><arguments>{\"a\": \"b}</arguments></tool_use>";
-    let good = "<tool_use><name>f</name><arguments>{}</arguments></tool_use>";
-    for deltas in super::cuts(&format!("{bad} then {good}")) {
-        assert_eq!(shape(&read(&deltas)), ["C:f:{\"a\": \"b}", "T:then", "C:f:{}"]);
+    for input in ["{}", "{\"c\":\"d\"}", "{\"c\":\"</tool_use\"}"] {
+        let good = format!("<tool_use><name>f</name><arguments>{input}</arguments></tool_use>");
+        for deltas in super::cuts(&format!("{bad} then {good}")) {
+            assert_eq!(shape(&read(&deltas)), ["C:f:{\"a\": \"b}", "T:then", &format!("C:f:{input}")]);
+        }
+    }
+}
+
+/// [AC-233]
+#[test]
+fn the_work_is_linear_in_the_length() {
+    // Hundreds of times a second; were each call to cost the length of the rest, an hour would not do.
+    let half_open = "<tool_use><name>f</name><arguments>{\"</arguments></tool_use> ".repeat(20_000);
+    let whole = "<tool_use><name>f</name><arguments>{}</arguments></tool_use> ".repeat(20_000);
+    for text in [whole, half_open] {
+        let characters = text.len();
+        let parts = read(&[text]);
+        let calls = parts.iter().filter(|part| matches!(part, StreamPart::ToolCall(_))).count();
+        assert_eq!(calls, 20_000, "of {characters} bytes");
     }
 }
