@@ -76,7 +76,7 @@ fn ours_forbidden(layer: &Layer, name: &str, used: &str) -> Option<String> {
             Some(format!("uses {used}, but may only use {}", may.join(", ")))
         }
         Uses::Libraries if !is_library => Some(format!("uses {used}, but may only use the libraries")),
-        _ if used == FOR_TESTS && !TEST_PROGRAMS.contains(&name) => {
+        _ if used == FOR_TESTS && layer.package != EXAMPLE.package && !TEST_PROGRAMS.contains(&name) => {
             Some(format!("uses {used} in its code; it is for tests"))
         }
         _ => None,

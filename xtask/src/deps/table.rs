@@ -42,7 +42,7 @@ pub(super) const LAYERS: &[Layer] = &[
         package: "ai-http",
         role: Role::Core,
         uses: Uses::Only(&["ai-provider"]),
-        tokio: Some(&["sync", "time"]),
+        tokio: Some(&["net", "sync", "time"]),
     },
     Layer {
         package: "ai-openai",
@@ -114,7 +114,7 @@ pub(super) const EXAMPLE: Layer =
 /// The facade over all libraries, used by programs only.
 pub(super) const FACADE: &str = "ai";
 
-/// The kit: tests use it, code does not.
+/// The kit: tests and examples use it, code does not.
 pub(super) const FOR_TESTS: &str = "ai-testkit";
 
 /// Packages whose code is tests.
