@@ -15,7 +15,7 @@ pub(super) struct Frame<'a> {
     pub(super) kind: Text<'a>,
     pub(super) index: Index,
     #[serde(borrow)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(super) delta: Raw<'a>,
     #[serde(borrow)]
     pub(super) content_block: Raw<'a>,
     #[serde(borrow)]
@@ -31,25 +31,39 @@ pub(super) struct Frame<'a> {
     pub(super) choices: Raw<'a>,
 }
 
-/// The name of an event, whatever else it holds.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Named<'a> {
-    #[serde(borrow, rename = "type")]
+/// A delta of a block, with what the usual ones hold.
+#[derive(Debug, Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow, default, rename = "type")]
     pub(super) kind: Text<'a>,
+    #[serde(default)]
+    pub(super) index: Index,
+    #[serde(borrow)]
+    pub(super) delta: PieceDelta<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct PieceDelta<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) partial_json: Text<'a>,
+}
+
+/// The same, with what the others hold.
+#[derive(Debug, Deserialize)]
+pub(super) struct RarePiece<'a> {
+    #[serde(borrow)]
+    pub(super) delta: RareDelta<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Delta<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
-    #[serde(borrow)]
-    pub(super) text: Text<'a>,
-    #[serde(borrow)]
-    pub(super) thinking: Text<'a>,
-    #[serde(borrow)]
-    pub(super) partial_json: Text<'a>,
+pub(super) struct RareDelta<'a> {
     #[serde(borrow)]
     pub(super) signature: Text<'a>,
     #[serde(borrow)]
@@ -58,6 +72,20 @@ pub(super) struct Delta<'a> {
     pub(super) content: Text<'a>,
     #[serde(borrow)]
     pub(super) encrypted_content: Raw<'a>,
+}
+
+/// The name of an event, whatever else it holds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Named<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+}
+
+/// What `message_delta` says of the message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Progress<'a> {
     #[serde(borrow)]
     pub(super) stop_reason: Text<'a>,
     #[serde(borrow)]

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::failure;
 use crate::metadata::FALLBACK;
 use blocks::Blocks;
-use frame::{Block, Delta, Frame, Message, Named};
+use frame::{Block, Frame, Message, Named, Piece, Progress, RarePiece};
 use loose::Index;
 use scope::Scope;
 use sources::Sources;
@@ -33,10 +33,12 @@ const EVENTS: [&str; 8] = [
     "message_delta",
     "message_stop",
     "content_block_start",
-    "content_block_delta",
+    DELTA,
     "content_block_stop",
     "error",
 ];
+
+const DELTA: &str = "content_block_delta";
 
 /// What some servers send at the end, as other APIs have it. It says nothing here.
 const END_MARK: &str = "[DONE]";
@@ -77,17 +79,15 @@ impl MessagesDecoder {
     }
 
     fn frame(&mut self, name: Option<&str>, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
-        let error = match serde_json::from_str::<Frame<'_>>(data) {
-            Ok(frame) => return self.read(frame, name, data, out),
+        let error = match self.read(name, data, out) {
+            Ok(next) => return next,
             Err(error) => error,
         };
-        if let Some(marked) = halves::with_stand_ins(data)
-            && let Ok(frame) = serde_json::from_str::<Frame<'_>>(&marked)
-        {
+        if let Some(marked) = halves::with_stand_ins(data) {
             self.blocks.marked = true;
-            let next = self.read(frame, name, data, out);
+            let next = self.read(name, &marked, out);
             self.blocks.marked = false;
-            return next;
+            return next.unwrap_or_else(|_| Err(not_an_event(data, &error.to_string())));
         }
         // An event of a kind nobody knows may look any way.
         let kind = serde_json::from_str::<Named<'_>>(data).ok().map(|named| named.kind);
@@ -99,19 +99,39 @@ impl MessagesDecoder {
         }
     }
 
+    /// What an event says.
+    ///
+    /// # Errors
+    /// If it cannot be read.
     fn read(
         &mut self,
-        frame: Frame<'_>,
         name: Option<&str>,
         data: &str,
         out: &mut Parts,
-    ) -> Result<Next, ModelError> {
+    ) -> serde_json::Result<Result<Next, ModelError>> {
+        // Most of a stream is deltas: where the name says that it is one, it is read into what a delta holds.
+        if name == Some(DELTA)
+            && let Ok(piece) = serde_json::from_str::<Piece<'_>>(data)
+            && matches!(&*piece.kind, DELTA | "")
+        {
+            return Ok(self.delta(piece, data, out));
+        }
+        let frame: Frame<'_> = serde_json::from_str(data)?;
         let kind = if frame.kind.is_empty() { name.unwrap_or_default() } else { &*frame.kind };
+        if kind == DELTA {
+            return Ok(self.delta(serde_json::from_str(data)?, data, out));
+        }
+        Ok(self.other(kind, &frame, data, out))
+    }
+
+    fn other(
+        &mut self,
+        kind: &str,
+        frame: &Frame<'_>,
+        data: &str,
+        out: &mut Parts,
+    ) -> Result<Next, ModelError> {
         match kind {
-            "content_block_delta" => {
-                let delta = frame.delta.ok_or_else(|| protocol("content_block_delta has no delta"))?;
-                self.delta(frame.index, delta, out)?;
-            }
             "content_block_start" => {
                 let block =
                     frame.content_block.ok_or_else(|| protocol("content_block_start has no block"))?;
@@ -119,19 +139,19 @@ impl MessagesDecoder {
             }
             "content_block_stop" => self.blocks.stop(frame.index, &self.scope, out),
             "message_start" => self.begin(frame.message, out)?,
-            "message_delta" => self.progress(frame, out),
+            "message_delta" => self.progress(frame, out)?,
             "message_stop" => return self.done(out).map(|()| Next::Done),
             "message" => return self.whole(data, out),
             "error" => return Err(failure::of_event(data)),
             "ping" => {}
-            _ => self.strange(&frame, data)?,
+            _ => self.strange(kind, frame, data)?,
         }
         Ok(Next::More)
     }
 
     /// An event of no known kind: a failure in some other form, another API, or nothing of interest.
-    fn strange(&mut self, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
-        if (frame.error.is_some() || frame.kind.is_empty())
+    fn strange(&mut self, kind: &str, frame: &Frame<'_>, data: &str) -> Result<(), ModelError> {
+        if (frame.error.is_some() || kind.is_empty())
             && let Some(error) = failure::of_frame(data)
         {
             return Err(error);
@@ -140,7 +160,7 @@ impl MessagesDecoder {
             let message = "the server answers in Chat Completions, not in Messages: check the base URL";
             return Err(protocol(message));
         }
-        if frame.kind.is_empty() {
+        if kind.is_empty() {
             self.suspect = failure::of_no_answer(data).or(self.suspect.take());
         }
         Ok(())
@@ -212,28 +232,45 @@ impl MessagesDecoder {
         self.sources.add(citation, self.scope.namespace(), &self.scope.ids, out)
     }
 
-    fn delta(&mut self, index: Index, delta: Delta<'_>, out: &mut Parts) -> Result<(), ModelError> {
-        let scope = &self.scope;
+    fn delta(&mut self, piece: Piece<'_>, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
+        let Piece { index, delta, .. } = piece;
         match &*delta.kind {
-            "text_delta" => self.blocks.text(index, delta.text.into_cow(), scope, out),
-            "thinking_delta" => self.blocks.thinking(index, delta.thinking.into_cow(), scope, out),
+            "text_delta" => self.blocks.text(index, delta.text.into_cow(), &self.scope, out),
+            "thinking_delta" => self.blocks.thinking(index, delta.thinking.into_cow(), &self.scope, out),
             "input_json_delta" => self.blocks.input(index, delta.partial_json.into_cow(), out),
-            "signature_delta" => self.blocks.signature(index, &delta.signature, scope, out),
-            "citations_delta" => match delta.citation {
-                Some(citation) => self.source(citation, out),
-                None => Ok(()),
-            },
-            "compaction_delta" => {
-                self.blocks.compacted(index, delta.content.into_cow(), delta.encrypted_content, out)
-            }
             "" => Err(protocol("a delta has no type")),
-            _ => self.blocks.unknown(index),
+            kind => self.rare_delta(kind, index, data, out),
+        }?;
+        Ok(Next::More)
+    }
+
+    fn rare_delta(
+        &mut self,
+        kind: &str,
+        index: Index,
+        data: &str,
+        out: &mut Parts,
+    ) -> Result<(), ModelError> {
+        if !matches!(kind, "signature_delta" | "citations_delta" | "compaction_delta") {
+            return self.blocks.unknown(index);
+        }
+        let rare: RarePiece<'_> =
+            serde_json::from_str(data).map_err(|error| not_an_event(data, &error.to_string()))?;
+        let delta = rare.delta;
+        match (kind, delta.citation) {
+            ("signature_delta", _) => self.blocks.signature(index, &delta.signature, &self.scope, out),
+            ("citations_delta", Some(citation)) => self.source(citation, out),
+            ("citations_delta", None) => Ok(()),
+            _ => self.blocks.compacted(index, delta.content.into_cow(), delta.encrypted_content, out),
         }
     }
 
     /// What is known of the whole message so far: it may come several times.
-    fn progress(&mut self, frame: Frame<'_>, out: &mut Parts) {
-        let delta = frame.delta.unwrap_or_default();
+    fn progress(&mut self, frame: &Frame<'_>, out: &mut Parts) -> Result<(), ModelError> {
+        let delta: Progress<'_> = match frame.delta {
+            Some(raw) => parse(raw, "the delta of message_delta")?,
+            None => Progress::default(),
+        };
         self.stop = delta.stop_reason.said().or(self.stop.take());
         usage::update(&mut self.usage, frame.usage);
         self.keep([
@@ -244,6 +281,7 @@ impl MessagesDecoder {
         ]);
         let model = usage::fallback_model(&self.usage).map(str::to_owned);
         self.take_over(model, out);
+        Ok(())
     }
 
     fn keep<const N: usize>(&mut self, values: [(&str, Option<&RawValue>); N]) {

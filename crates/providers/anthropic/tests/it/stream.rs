@@ -193,13 +193,15 @@ async fn fields_that_are_missing_null_or_of_another_type_are_tolerated() {
         "data: {\"delta\":{\"type\":\"text_delta\",\"text\":\"c\"},\"index\":0,\"type\":\"content_block_delta\"}\n\n".into(),
         // The name of the event stands in for a type that is missing.
         "event: content_block_delta\ndata: {\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"d\"}}\n\n".into(),
+        // A name that says something else than the type.
+        "event: message\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"e\"}}\n\n".into(),
+        "event: content_block_delta\ndata: {\"type\":\"content_block_stop\",\"index\":9}\n\n".into(),
         an(r#"{"type":"content_block_stop"}"#),
-        an(r#"{"type":"content_block_stop","index":9}"#),
         an(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_details":null},"usage":{"output_tokens":2.0,"server_tool_use":null},"context_management":null}"#),
         an(r#"{"type":"message_stop","unknown":1}"#),
     ];
     let parts = streamed(body.concat()).await;
-    assert_eq!(text(&parts), "abcd");
+    assert_eq!(text(&parts), "abcde");
     let StreamPart::ResponseMetadata(response) = &parts[1] else { panic!("{parts:?}") };
     assert_eq!((response.id.as_deref(), response.model.as_deref()), (Some("7"), None));
     let finish = finish(&parts);
