@@ -13,10 +13,10 @@ pub(super) struct Format {
 
 const JSON_IN_WORDS: &str = "Answer with one JSON object and nothing else.";
 
-/// `calls` says whether function tools are offered, `schemas` whether the caller wants schemas to be sent.
+/// `tools` says whether any are offered, `schemas` whether the caller wants schemas to be sent.
 pub(super) fn response_format(
     scope: Scope<'_>,
-    calls: bool,
+    tools: bool,
     schemas: bool,
     notes: &mut Notes,
 ) -> Result<Format, ModelError> {
@@ -25,7 +25,7 @@ pub(super) fn response_format(
     };
     let mut format = Format::default();
     let bound = scope.capabilities.structured_output != StructuredOutput::None;
-    if !bound || (calls && !scope.model.third) {
+    if !bound || (tools && !scope.model.third) {
         let why = if bound {
             "this model takes no bound answer beside tools"
         } else {

@@ -62,7 +62,7 @@ pub(crate) fn body<'a>(
     overlay(&mut over, &request.extra_body);
 
     let mut tools = tools::tools(scope, &mut notes)?;
-    let format = format::response_format(scope, tools.functions, schemas, &mut notes)?;
+    let format = format::response_format(scope, !tools.wire.is_empty(), schemas, &mut notes)?;
     let generation = head::generation(scope, format.config, &over, &mut notes)?;
     let system = history::system(scope, format.instruction);
     let mut head = JsonObject::new();

@@ -21,8 +21,6 @@ const SERVER_TOOLS: &[(&str, &str)] = &[
 pub(super) struct Tools {
     pub(super) wire: Vec<Value>,
     pub(super) config: JsonObject,
-    /// Function tools are offered.
-    pub(super) functions: bool,
 }
 
 /// A choice that cannot be sent as it is meant is an error: a model that answers in text where a call was
@@ -47,12 +45,12 @@ pub(super) fn tools(scope: Scope<'_>, notes: &mut Notes) -> Result<Tools, ModelE
             other => notes.unsupported("tools", format!("this API has no tool like `{}`", other.name())),
         }
     }
-    tools.functions = !declarations.is_empty();
+    let functions = !declarations.is_empty();
     if request.tool_choice == ToolChoice::None {
         // The API forbids functions alone.
         at_server.clear();
     }
-    if tools.functions && !at_server.is_empty() {
+    if functions && !at_server.is_empty() {
         if scope.model.third {
             tools.config.insert("includeServerSideToolInvocations".into(), true.into());
         } else {
@@ -64,10 +62,10 @@ pub(super) fn tools(scope: Scope<'_>, notes: &mut Notes) -> Result<Tools, ModelE
             at_server.clear();
         }
     }
-    if let Some(calling) = calling(scope, tools.functions, strict)? {
+    if let Some(calling) = calling(scope, functions, strict)? {
         tools.config.insert("functionCallingConfig".into(), calling);
     }
-    if tools.functions {
+    if functions {
         tools.wire.push(json!({ "functionDeclarations": declarations }));
     }
     tools.wire.extend(at_server);

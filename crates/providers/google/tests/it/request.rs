@@ -158,6 +158,9 @@ fn a_model_that_cannot_be_bound_is_asked_in_words() {
     assert!(sent.get("generationConfig").is_none() && warnings.len() == 1, "{warnings:?}");
     let words = sent["systemInstruction"]["parts"][0]["text"].as_str().unwrap();
     assert!(words.contains("JSON object") && words.contains(&schema.to_string()), "{words}");
+    let search = provider("google.google_search", json!({}));
+    let (sent, warnings) = asked(FLASH, None, vec![search]);
+    assert!(sent.get("generationConfig").is_none() && warnings.len() == 1, "{warnings:?}");
     let (sent, warnings) = asked(GEMMA, None, vec![]);
     assert_eq!(warnings.len(), 1);
     assert!(sent["contents"][0]["parts"][0]["text"].as_str().unwrap().contains("JSON object"));
