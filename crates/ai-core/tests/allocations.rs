@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ai_core::middleware::{ExtractReasoning, Logging, Next};
 use ai_core::middleware::{Middleware, PartTransform, Parts, transform_parts, wrap};
+use ai_core::plugin::{Plugin, Plugins};
+use ai_core::{Registry, stream_text};
 use ai_provider::{
     CallContext, LanguageModel, Message, ModelError, ModelStream, Request, StreamPart, UnifiedFinish,
 };
@@ -15,6 +17,12 @@ use futures_util::{FutureExt, StreamExt};
 struct Nothing;
 
 impl Middleware for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
+    }
+}
+
+impl Plugin for Nothing {
     fn name(&self) -> &'static str {
         "nothing"
     }
@@ -40,14 +48,29 @@ impl Middleware for Through {
     }
 }
 
-/// The allocations of one answer with this many deltas.
-fn allocations(deltas: usize, middleware: Vec<Arc<dyn Middleware>>) -> u64 {
+/// A model that answers with this many deltas.
+fn model(deltas: usize) -> Arc<dyn LanguageModel> {
     let words = (0..deltas).map(|_| StreamPart::text_delta("0", "word "));
     let script = Script::new().part(StreamPart::text_start("0")).parts(words);
     let script = script.part(StreamPart::text_end("0")).finish(UnifiedFinish::Stop);
-    let model: Arc<dyn LanguageModel> = Arc::new(ScriptedModel::new().reply(script));
-    let model = wrap(model, middleware);
-    let mut stream = model.stream(Request::new([Message::user("go")]), CallContext::new());
+    Arc::new(ScriptedModel::new().reply(script))
+}
+
+/// The allocations of one answer with this many deltas.
+fn allocations(deltas: usize, middleware: Vec<Arc<dyn Middleware>>) -> u64 {
+    let model = wrap(model(deltas), middleware);
+    count(deltas, model.stream(Request::new([Message::user("go")]), CallContext::new()))
+}
+
+/// The same through `stream_text`.
+fn of_text(deltas: usize, plugins: &Plugins) -> u64 {
+    let registry = Registry::new();
+    let call =
+        stream_text(&registry, model(deltas), Request::new([Message::user("go")])).with_plugins(plugins);
+    count(deltas, call.into_future().now_or_never().unwrap().unwrap())
+}
+
+fn count(deltas: usize, mut stream: ModelStream) -> u64 {
     // What is made once is made before the count.
     for _ in 0..10 {
         stream.next().now_or_never().unwrap().unwrap().unwrap();
@@ -77,4 +100,16 @@ fn middleware_costs_no_allocation_per_delta() {
     for list in lists {
         assert_eq!(allocations(1_000, list()), allocations(2_000, list()), "{:?}", list());
     }
+}
+
+/// [AC-145]
+#[test]
+fn plugins_cost_no_allocation_per_delta() {
+    assert_eq!(
+        of_text(1_000, &Plugins::new()),
+        allocations(1_000, Vec::new()),
+        "without plugins it is the model's own"
+    );
+    let idle = Plugins::new().with(Nothing).with(Nothing);
+    assert_eq!(of_text(1_000, &idle), of_text(2_000, &idle));
 }

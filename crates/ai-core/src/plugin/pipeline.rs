@@ -10,7 +10,7 @@ use ai_provider::{
 use futures_util::future::join_all;
 use futures_util::{FutureExt, stream};
 
-use super::{CallParams, Plugin, Plugins, RequestContext, RequestResult, StreamEnd};
+use super::{CallParams, Operation, Plugin, Plugins, RequestContext, RequestResult, StreamEnd};
 use crate::error::{Error, PluginError};
 use crate::middleware;
 use crate::model_ref::ModelRef;
@@ -45,7 +45,8 @@ impl Pipeline {
     }
 
     pub(crate) async fn start(&self) {
-        self.started.store(true, Ordering::Release);
+        // Vectors are no stream: their end is told to nobody.
+        self.started.store(self.ctx.operation() != Operation::Embedding, Ordering::Release);
         self.tell("on_request_start", |plugin| plugin.on_request_start(&self.ctx)).await;
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ai_provider::{CancellationToken, ErrorClass, ModelError, ModelStream, StreamPart};
 use futures_core::Stream;
+use futures_util::future::{Either, select};
 
 use super::{Pipeline, RequestResult, StreamEnd};
 use crate::error::Error;
@@ -84,9 +85,11 @@ async fn tell(plugins: Arc<Pipeline>, cancel: CancellationToken, last: Item) -> 
 /// Lets observers hear of something that has happened, whether or not the request is cancelled. Once it is, they have
 /// [`GRACE`] left, so that one that hangs does not hold it.
 pub(crate) async fn last_word(cancel: &CancellationToken, observers: impl Future<Output = ()>) {
-    let mut observers = pin!(observers);
-    let told = cancel.run_until_cancelled(observers.as_mut()).await.is_some();
-    if !told && tokio::time::timeout(GRACE, observers).await.is_err() {
+    let (mut observers, cancelled) = (pin!(observers), pin!(cancel.cancelled()));
+    if let Either::Left(_) = select(observers.as_mut(), cancelled).await {
+        return;
+    }
+    if tokio::time::timeout(GRACE, observers).await.is_err() {
         tracing::warn!(grace = ?GRACE, "an observer of a cancelled request did not end in time and was dropped");
     }
 }

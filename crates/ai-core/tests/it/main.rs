@@ -21,6 +21,7 @@ mod limits;
 mod machine;
 mod middleware;
 mod output;
+mod plugin;
 mod properties;
 mod registry;
 mod schedule;
