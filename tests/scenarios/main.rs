@@ -13,4 +13,5 @@ mod conformance;
 mod conversation;
 mod drops;
 mod faults;
+mod fuzz;
 mod support;

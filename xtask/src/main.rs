@@ -9,6 +9,7 @@ use support::{Args, Result};
 mod bench;
 mod cargo;
 mod deps;
+mod fuzz;
 mod metadata;
 mod rows;
 mod support;
@@ -24,6 +25,7 @@ Tasks:
   rows       the behaviour tables in docs/behaviour: every row has a test, every test names rows that exist
   deps       the layer table: who may use whom, how many external crates, the declared rust-version
   bench      what the SDK costs against readers written by hand, and the micro-benchmarks
+  fuzz       the fuzz targets, each for a while, from our own samples on
 
 `cargo xtask <task> --help` says what a task does and takes.
 ";
@@ -48,6 +50,7 @@ fn dispatch(mut args: Args) -> Result<ExitCode> {
         "rows" => (rows::run, rows::HELP),
         "deps" => (deps::run, deps::HELP),
         "bench" => (bench::run, bench::HELP),
+        "fuzz" => (fuzz::run, fuzz::HELP),
         "-h" | "--help" | "help" => {
             print!("{HELP}");
             return Ok(ExitCode::SUCCESS);
