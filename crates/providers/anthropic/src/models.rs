@@ -25,6 +25,8 @@ pub(crate) struct Model {
     pub(crate) thinking: Thinking,
     /// The API's words for the effort; none where it takes none.
     pub(crate) efforts: &'static [&'static str],
+    /// What has to be asked for with an effort, if it is not generally available.
+    pub(crate) effort_beta: Option<&'static str>,
     /// Whether temperature, top-p and top-k are taken.
     pub(crate) samples: bool,
     /// Whether an answer can be bound to a schema by a setting.
@@ -57,6 +59,7 @@ const NEWEST: Model = Model {
     context: 1_000_000,
     thinking: Thinking::Adaptive,
     efforts: ALL,
+    effort_beta: None,
     samples: false,
     json_schema: true,
     late_system: true,
@@ -69,7 +72,7 @@ const OPUS_4_7: Model = Model { late_system: false, ..NEWEST };
 const OPUS_4_6: Model = Model { efforts: TO_MAX, samples: true, ..OPUS_4_7 };
 const BY_BUDGET: Model =
     Model { max_output: 64_000, context: 200_000, thinking: Thinking::Budget, efforts: NONE, ..OPUS_4_6 };
-const OPUS_4_5: Model = Model { efforts: TO_HIGH, ..BY_BUDGET };
+const OPUS_4_5: Model = Model { efforts: TO_HIGH, effort_beta: Some("effort-2025-11-24"), ..BY_BUDGET };
 const OPUS_4_1: Model = Model { max_output: 32_000, ..BY_BUDGET };
 const SONNET_4: Model = Model { json_schema: false, ..BY_BUDGET };
 const OPUS_4: Model = Model { json_schema: false, ..OPUS_4_1 };

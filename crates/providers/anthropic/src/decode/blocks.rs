@@ -243,7 +243,8 @@ impl Blocks {
 
     /// The calls of a message's start may come again in the stream, and are to be made once.
     pub(super) fn expect_repeated(&mut self, block: &Block<'_>) {
-        if block.kind.ends_with("tool_use") && self.repeatable.len() < MAX_BLOCKS {
+        let named = block.kind.ends_with("tool_use") && !block.id.is_empty();
+        if named && self.repeatable.len() < MAX_BLOCKS {
             self.repeatable.insert(block.id.to_string());
         }
     }

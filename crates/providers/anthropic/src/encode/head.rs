@@ -26,7 +26,8 @@ pub(super) fn head(
         put_over(&mut options, &output_config("effort", effort), "providerOptions", notes);
     }
     let limit = settings::limit(scope, notes);
-    let thought = reasoning::thought(scope, limit, choice.forces, &options, notes);
+    let said = options.contains_key("thinking") || request.extra_body.contains_key("thinking");
+    let thought = reasoning::thought(scope, limit, choice.forces, said, notes);
     settings::sampling(scope, thought.is_on(&options, &request.extra_body), &mut head, notes)?;
     if !request.settings.stop_sequences.is_empty() {
         settings::stop_sequences(scope, &mut head, notes);
@@ -48,10 +49,10 @@ pub(super) fn head(
     put_over(&mut head, &request.extra_body, "extraBody", notes);
     finish_thinking(scope, limit, &mut head, notes);
     scope.betas.borrow_mut().of_fields(&head);
-    if head.get("output_config").and_then(|config| config.get("effort")).is_some()
-        && scope.info.target.model.contains("opus-4-5")
+    if let Some(beta) = scope.model.effort_beta
+        && head.get("output_config").is_some_and(|config| config.get("effort").is_some())
     {
-        scope.beta("effort-2025-11-24");
+        scope.beta(beta);
     }
     Ok(head)
 }

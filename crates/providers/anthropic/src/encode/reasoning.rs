@@ -24,19 +24,13 @@ impl Thought {
     }
 }
 
-/// The effort in the model's terms: a budget of tokens, a word, or a switch. What the caller's options say of it
+/// The effort in the model's terms: a budget of tokens, a word, or a switch. What is `said` in the API's own terms
 /// wins. Thinking cannot be had together with a forced call: the call was asked for by name.
-pub(super) fn thought(
-    scope: Scope<'_>,
-    limit: u64,
-    forced: bool,
-    options: &JsonObject,
-    notes: &mut Notes,
-) -> Thought {
+pub(super) fn thought(scope: Scope<'_>, limit: u64, forced: bool, said: bool, notes: &mut Notes) -> Thought {
     let level = scope.request.settings.reasoning;
     let Some(name) = level.as_str() else { return Thought::default() };
-    if options.contains_key("thinking") {
-        notes.unsupported("reasoning", "the option `thinking` says it already");
+    if said {
+        notes.unsupported("reasoning", "`thinking` of the options or the extra body says it already");
         return Thought::default();
     }
     let off = level == ReasoningEffort::None;

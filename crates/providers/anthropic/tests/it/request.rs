@@ -219,6 +219,10 @@ fn a_budget_of_thinking_comes_on_top_of_the_limit() {
     let (body, warnings) = warned("claude-sonnet-4-5", &request);
     assert_eq!((&body["thinking"], &body["max_tokens"]), (&enabled(2_000), &json!(5)));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let mut request = reasoning(ReasoningEffort::High);
+    request.extra_body.insert("thinking".into(), json!({"type": "disabled"}));
+    let (body, warnings) = warned("claude-sonnet-4-5", &request);
+    assert_eq!((&body["thinking"], warnings.len()), (&json!({"type": "disabled"}), 1));
 }
 
 /// [AN-77]
@@ -267,7 +271,9 @@ fn betas_are_gathered_from_everywhere_and_each_sent_once() {
     assert_eq!(betas(MODEL, &option("betas", json!("x, y"))), ["x", "y"]);
     assert_eq!(refused(MODEL, &option("betas", json!(5))).0, ErrorClass::InvalidRequest);
     assert_eq!(refused(MODEL, &option("betas", json!("x\r\ny: z"))).0, ErrorClass::InvalidRequest);
-    assert_eq!(betas("claude-opus-4-5", &option("effort", json!("low"))), ["effort-2025-11-24"]);
+    for id in ["claude-opus-4-5", "anthropic/claude-opus-4.5"] {
+        assert_eq!(betas(id, &option("effort", json!("low"))), ["effort-2025-11-24"]);
+    }
 }
 
 /// [AN-86]

@@ -249,6 +249,11 @@ async fn blocks_in_the_start_of_a_message_count_once() {
     let other = tool_block(1, "toolu_2", "f", &[]);
     let parts = streamed([begin, repeated, other, end("tool_use")].concat()).await;
     assert_eq!(calls(&parts), [called("toolu_1", "f", r#"{"x":1}"#), called("toolu_2", "f", "{}")]);
+    // Without an id nobody can tell.
+    let nameless =
+        start().replace(r#""content":[]"#, &format!(r#""content":[{call}]"#)).replace("toolu_1", "");
+    let parts = streamed([nameless, tool_block(0, "", "f", &[]), end("tool_use")].concat()).await;
+    assert_eq!(calls(&parts).len(), 2);
 }
 
 /// [AN-16]
