@@ -234,9 +234,9 @@ async fn tools_of_the_server_that_this_side_runs_are_ordinary_calls() {
             UnifiedFinish::Stop,
         ),
         (
-            json!({"type": "local_shell_call", "id": "i", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}}),
+            json!({"type": "local_shell_call", "id": "i", "call_id": "c", "action": {"type": "exec", "command": ["ls"], "working_directory": "/a", "timeout_ms": null, "env": {"A_B": "c"}}}),
             "local_shell",
-            json!({"action": {"type": "exec", "command": ["ls"]}}),
+            json!({"action": {"type": "exec", "command": ["ls"], "workingDirectory": "/a", "env": {"A_B": "c"}}}),
             UnifiedFinish::Stop,
         ),
         (

@@ -83,12 +83,30 @@ pub(super) fn input(kind: &str, item: &JsonObject) -> String {
         "computer_call" => {
             json!({ "action": field("action"), "pendingSafetyChecks": field("pending_safety_checks") })
         }
-        "shell_call" | "local_shell_call" => json!({ "action": field("action") }),
+        "shell_call" | "local_shell_call" => json!({ "action": action(item.get("action")) }),
         "apply_patch_call" => json!({ "callId": field("call_id"), "operation": field("operation") }),
         "tool_search_call" => json!({ "arguments": field("arguments"), "call_id": field("call_id") }),
         _ => return "{}".to_owned(),
     };
     input.to_string()
+}
+
+/// What a shell shall do: what is not said is left out, and names are written as in the other inputs.
+fn action(action: Option<&Value>) -> JsonObject {
+    let fields = action.and_then(Value::as_object).into_iter().flatten();
+    let said = fields.filter(|(_, value)| !value.is_null());
+    said.map(|(name, value)| (camel_case(name), value.clone())).collect()
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut name, word| {
+        let mut rest = word.chars();
+        name.extend(rest.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(rest.as_str());
+        name
+    })
 }
 
 /// What came of a call the server ran: an image, or all that the item says beyond its labels and its input.

@@ -158,8 +158,14 @@ impl<'a> Writer<'a, '_> {
         refers.then(|| text(values, ITEM_ID)).flatten()
     }
 
+    /// Whether the item of the part is referred to already, so that nothing more is to be written for it.
+    fn is_referred(&self, metadata: Option<&ProviderMetadata>, what: What, state: &Message<'a>) -> bool {
+        let id = minted::own(metadata, self.scope.origin).and_then(|values| text(values, ITEM_ID));
+        id.is_some_and(|id| state.referred.get(id) == Some(&what))
+    }
+
     fn said(&mut self, part: &'a TextPart, message: &'a AssistantMessage, state: &mut Message<'a>) {
-        if part.text.trim().is_empty() {
+        if part.text.trim().is_empty() || self.is_referred(part.metadata.as_deref(), What::Text, state) {
             return;
         }
         self.flush_reasoning(state);
@@ -260,6 +266,9 @@ impl<'a> Writer<'a, '_> {
             self.notes.unsupported("messages", "calls and parts of another provider were left out");
             return;
         };
+        if self.is_referred(metadata, What::Other, state) {
+            return;
+        }
         self.flush_reasoning(state);
         if let Some(id) = self.kept_item(metadata, state)
             && self.refer(id, What::Other, state)
