@@ -186,6 +186,7 @@ async fn retry_info_is_the_hint_and_nonsense_is_none() {
         (r#""3""#, None),
         (r#""3m""#, None),
         (r#""1.s""#, None),
+        (r#""1.0000000001s""#, None),
         (r#""99999999999999999999s""#, None),
         (r#""NaNs""#, None),
         ("3", None),
