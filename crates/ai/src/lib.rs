@@ -7,13 +7,17 @@
 //! | contract: messages, parts, errors, `LanguageModel` | [`provider`] | `ai-provider` |
 //! | registry, tools, runs, `create_agent` | the root of this crate | `ai-core` |
 //! | an agent as a stream of user-interface chunks | [`Agent`], [`agent_loop`] | `agent-loop` |
-//! | OpenAI and compatible servers | `openai` | `ai-openai` |
+//! | OpenAI, Azure and compatible servers | `openai`, [`builtin`](mod@builtin) | `ai-openai` |
+//! | Anthropic | `anthropic`, [`builtin`](mod@builtin) | `ai-anthropic` |
+//! | Google | `google`, [`builtin`](mod@builtin) | `ai-google` |
 //!
 //! # Features
 //!
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `openai` | yes | OpenAI's Chat Completions and compatible servers |
+//! | `openai` | yes | OpenAI (Responses and Chat Completions), Azure, and the servers compatible with them |
+//! | `anthropic` | yes | Anthropic's Messages; with `openai`, Anthropic's models at Azure too |
+//! | `google` | yes | Google's Gemini |
 //!
 //! # Example
 //!
@@ -27,12 +31,16 @@
 //! # Ok(()) }
 //! ```
 
-mod builtin;
+pub mod builtin;
 mod env;
 
 pub use agent_loop;
 pub use agent_loop::Agent;
+#[cfg(feature = "anthropic")]
+pub use ai_anthropic as anthropic;
 pub use ai_core::*;
+#[cfg(feature = "google")]
+pub use ai_google as google;
 #[cfg(feature = "openai")]
 pub use ai_openai as openai;
 pub use ai_provider as provider;
