@@ -63,9 +63,11 @@ impl Plugin for Meter {
     fn on_stream_end(&self, end: StreamEnd<'_>, ctx: &RequestContext) {
         let steps = ctx.get::<Steps>().map_or(0, |steps| steps.0.load(Ordering::Relaxed));
         let line = match end {
-            StreamEnd::Finished { usage } => format!("{steps} steps, {} tokens", usage.total().unwrap_or(0)),
-            StreamEnd::Failed(error) => format!("{steps} steps, then {error}"),
-            _ => format!("{steps} steps, nobody listened to the end"),
+            StreamEnd::Finished { usage } => {
+                format!("steps: {steps}, tokens: {}", usage.total().unwrap_or(0))
+            }
+            StreamEnd::Failed(error) => format!("steps: {steps}, then {error}"),
+            _ => format!("steps: {steps}, nobody listened to the end"),
         };
         self.lock().push(format!("{:?}: {line}", ctx.operation()));
     }
@@ -86,7 +88,7 @@ impl Provider for Scripted {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let answer = Script::new().text("It was Ada.").usage(10, 4).finish(UnifiedFinish::Stop);
+    let answer = Script::new().text("It was Ada Lovelace.").usage(10, 4).finish(UnifiedFinish::Stop);
     let model = ScriptedModel::new().repeat(answer);
     let provider = model.clone();
     let extension = ProviderExtension::new("scripted", move |NoSettings {}| {
@@ -121,7 +123,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let bill = meter.lock().clone();
     bill.iter().for_each(|line| println!("bill: {line}"));
 
-    assert_eq!((whole.text().as_str(), said.as_str()), ("It was A..", "It was A.."));
+    assert_eq!((whole.text().as_str(), said.as_str()), ("It was A. Lovelace.", "It was A. Lovelace."));
     assert_eq!(
         bill,
         [

@@ -88,6 +88,7 @@ pub fn builtin() -> Result<Registry, Error> {
 
 /// The extensions of [`builtin`](fn@builtin), to register some of them, or others beside them.
 pub fn extensions() -> Vec<AnyExtension> {
+    #[allow(unused_mut, reason = "without a feature there are none")]
     let mut extensions = Vec::<AnyExtension>::new();
     #[cfg(feature = "openai")]
     {
