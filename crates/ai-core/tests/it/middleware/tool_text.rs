@@ -171,6 +171,13 @@ fn a_quote_that_is_never_closed_does_not_swallow_the_next_call() {
         for deltas in super::cuts(&format!("{bad} then {good}")) {
             assert_eq!(shape(&read(&deltas)), ["C:f:{\"a\": \"b}", "T:then", &format!("C:f:{input}")]);
         }
+        let twice = read(&[format!("{bad}{bad}{good}")]);
+        let wrong = "C:f:{\"a\": \"b}";
+        assert_eq!(
+            shape(&twice),
+            [wrong, wrong, &format!("C:f:{input}")],
+            "two quotes too many make no string"
+        );
     }
 }
 
