@@ -12,6 +12,8 @@
 //! | keep a history short and cheap | [`history`] |
 //! | give a model tools | [`tool_fn`], [`ToolSet`], [`Tool`] |
 //! | run an agent | [`create_agent`], [`ToolLoop`], [`LoopEvent`] |
+//! | end a run early, or keep a model from running in circles | [`StopWhen`], [`run::LoopGuard`] |
+//! | let an agent call another | [`agent_tool`] |
 //! | take part in a run | [`LoopControl`] |
 //! | store a run and go on later | [`run::Run`], [`run::RunSnapshot`], [`ToolLoop::resume`] |
 //!

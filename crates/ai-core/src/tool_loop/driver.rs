@@ -194,7 +194,10 @@ impl Driver {
         let history = overrides.history.take();
         let active = both(&self.options.active_tools, &overrides.active_tools);
         self.step = Step::new(&self.config, active, overrides);
-        let tools = self.step.tools.facts(|name| self.step.is_active(name));
+        let mut tools = self.step.tools.facts(|name| self.step.is_active(name));
+        if self.config.approval_policy.is_some() {
+            tools.iter_mut().for_each(|tool| tool.approval |= tool.executable);
+        }
         self.live.feed(Input::Prepared(Prepared { tools, repair: self.config.repair.is_some(), history }));
         Ok(())
     }

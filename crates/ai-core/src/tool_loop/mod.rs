@@ -12,6 +12,7 @@ mod interrupt;
 mod live;
 mod options;
 mod output;
+mod policy;
 mod stop;
 mod tool_run;
 mod tools;
@@ -37,11 +38,12 @@ pub use options::{Approvals, RunOptions};
 pub use stop::StopWhen;
 
 use crate::plugin::{AgentPlugins, CallParams};
-use crate::run::{LoopGuard, Run, RunConfig};
+use crate::run::{ApprovalVerdict, LoopGuard, Run, RunConfig};
 use crate::spans::Traced;
-use crate::tool::{InvalidCall, Repair, ToolSet};
+use crate::tool::{InvalidCall, Repair, ToolContext, ToolSet};
 use co::CoStream;
 use driver::Driver;
+use policy::ApprovalPolicy;
 use tools::ToolPolicy;
 
 /// A model and its tools, run in a loop until the model is done or something ends it.
@@ -79,6 +81,7 @@ struct Config {
     approvals: Approvals,
     policy: ToolPolicy,
     repair: Option<Repair>,
+    approval_policy: Option<ApprovalPolicy>,
     stop: Vec<StopWhen>,
     name: Option<String>,
     traced: Traced,
@@ -97,6 +100,7 @@ impl ToolLoop {
             approvals: Approvals::EndRun,
             policy: ToolPolicy { timeout: None, concurrency: 32, output_bytes: 16 << 20 },
             repair: None,
+            approval_policy: None,
             stop: Vec::new(),
             name: None,
             traced: Traced::default(),
@@ -234,6 +238,27 @@ impl ToolLoop {
     #[must_use]
     pub fn with_approvals(self, approvals: Approvals) -> Self {
         self.change(|config| config.approvals = approvals)
+    }
+
+    /// Sets who decides about calls before their tools do: `None` leaves a call to its tool. A policy that panics
+    /// denies.
+    ///
+    /// ```
+    /// use ai_core::ToolLoop;
+    /// use ai_core::run::ApprovalVerdict;
+    /// # fn f(agent: ToolLoop) -> ToolLoop {
+    /// agent.with_approval_policy(|call, _ctx| async move {
+    ///     (call.name == "shell").then(|| ApprovalVerdict::ask(&call.id))
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_approval_policy<F, Fut>(self, decide: F) -> Self
+    where
+        F: Fn(ToolCall, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Option<ApprovalVerdict>> + Send + 'static,
+    {
+        self.change(|config| config.approval_policy = Some(ApprovalPolicy::new(decide)))
     }
 
     /// Sets how long a tool may run that states no limit of its own. Default: no limit.

@@ -35,6 +35,8 @@ pub(super) struct Job {
     /// The tool's own limit.
     pub(super) timeout: Option<Duration>,
     pub(super) concurrency: Concurrency,
+    /// Whether the tool itself is to be asked for consent.
+    pub(super) approval: bool,
     pub(super) ctx: ToolContext,
 }
 

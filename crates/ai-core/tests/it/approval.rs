@@ -291,3 +291,51 @@ async fn many_decisions_are_taken_at_once_and_some_are_enough_to_go_on_with_thos
     assert_eq!((ran, end.steps[0].tools.len()), (750, 1_000));
     check_history(&model.requests()[1].messages).unwrap();
 }
+
+/// [AC-334]
+#[tokio::test]
+async fn the_applications_policy_is_asked_before_the_tools_own() {
+    let script = [
+        ("a", "free", r#"{"text":"1"}"#),
+        ("b", "free", r#"{"text":"2"}"#),
+        ("c", "echo", r#"{"text":"3"}"#),
+        ("d", "echo", r#"{"text":"4"}"#),
+        ("e", "free", r#"{"text":"5"}"#),
+        ("f", "free", r#"{"text":"6"}"#),
+    ];
+    let model = ScriptedModel::new().reply(calls(&script)).reply(Script::text_reply("done"));
+    let agent = loop_of(&model, tools()).with_approval_policy(|call, ctx| async move {
+        assert_ne!(call.id, "f", "the policy panics");
+        tokio::task::yield_now().await;
+        assert_eq!(ctx.call_id, call.id);
+        match call.id.as_str() {
+            "a" => Some(ApprovalVerdict::ask(&call.id)),
+            "b" => Some(ApprovalVerdict::Denied { reason: Some("not now".to_owned()) }),
+            "c" => Some(ApprovalVerdict::Approved),
+            _ => None,
+        }
+    });
+    let (events, end) = run(&agent, RunOptions::default()).await;
+    let Outcome::AwaitingApproval { calls } = &end.outcome else { panic!("{:?}", end.outcome) };
+    // The tool itself asks about `d`, and nobody about `e`.
+    assert_eq!(calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["a", "d"]);
+    let ran: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            LoopEvent::Tool(ToolEvent::Finished(record)) if record.status == ToolStatus::Ok => {
+                Some(record.result.tool_call_id.as_str())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ran, ["c", "e"]);
+    let (handle, events) = agent.resume(end.snapshot.into_run(), RunOptions::default());
+    for id in ["a", "d"] {
+        handle.decide(&id.into(), Decision::approve()).unwrap();
+    }
+    let events: Vec<_> = events.collect().await;
+    let Some(LoopEvent::End(end)) = events.last() else { panic!("no end") };
+    let statuses: Vec<_> = end.steps[0].tools.iter().map(|tool| tool.status.clone()).collect();
+    let (ok, no) = (ToolStatus::Ok, ToolStatus::Denied);
+    assert_eq!(statuses, [ok.clone(), no.clone(), ok.clone(), ok.clone(), ok, no]);
+}

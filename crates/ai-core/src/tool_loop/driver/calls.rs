@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use futures_util::FutureExt;
 
 use super::super::co::Co;
 use super::super::event::{LoopEvent, ToolEvent};
+use super::super::policy::ApprovalPolicy;
 use super::super::tools::{Job, Tools};
 use super::{Driver, guarded};
 use crate::run::{ApprovalVerdict, Input, Interruption, ToolRecord, ToolStatus};
@@ -55,21 +57,21 @@ impl Driver {
         let mut verdicts = Vec::with_capacity(calls.len());
         for job in self.jobs(calls) {
             let verdict = match job {
-                Ok(Job { call, tool, ctx, .. }) => {
-                    let input = call.input_json().unwrap_or_default();
-                    let asked = AssertUnwindSafe(tool.approve(&input, &ctx)).catch_unwind();
-                    let verdict =
-                        self.interrupt.race(asked).await?.unwrap_or_else(|_| ApprovalVerdict::Denied {
-                            reason: Some("the approval policy of the tool failed".to_owned()),
-                        });
-                    (call.id, verdict)
+                Ok(job) => {
+                    let id = job.call.id.clone();
+                    let policy = self.config.approval_policy.clone();
+                    let asked = AssertUnwindSafe(verdict(policy, job)).catch_unwind();
+                    let verdict = self.interrupt.race(asked).await?.unwrap_or_else(|_| {
+                        ApprovalVerdict::Denied { reason: Some("the approval policy failed".to_owned()) }
+                    });
+                    (id, verdict)
                 }
                 // What cannot run needs no consent; running it gives the error.
                 Err(record) => (record.result.tool_call_id, ApprovalVerdict::Approved),
             };
             verdicts.push(verdict);
         }
-        let asked: Vec<_> = verdicts
+        let asked: HashSet<_> = verdicts
             .iter()
             .filter(|(_, verdict)| matches!(verdict, ApprovalVerdict::AskUser { .. }))
             .map(|(id, _)| id.clone())
@@ -142,6 +144,7 @@ impl Driver {
                 effect: entry.effect,
                 timeout: entry.timeout,
                 concurrency: entry.concurrency,
+                approval: entry.facts.approval,
                 call,
             }),
             None => {
@@ -152,4 +155,18 @@ impl Driver {
         };
         calls.into_iter().map(job).collect()
     }
+}
+
+/// What is said of a call: by the policy, else by its tool.
+async fn verdict(policy: Option<ApprovalPolicy>, job: Job) -> ApprovalVerdict {
+    let Job { call, tool, ctx, approval, .. } = job;
+    if let Some(policy) = policy
+        && let Some(verdict) = policy.ask(call.clone(), ctx.clone()).await
+    {
+        return verdict;
+    }
+    if !approval {
+        return ApprovalVerdict::Approved;
+    }
+    tool.approve(&call.input_json().unwrap_or_default(), &ctx).await
 }
