@@ -1,5 +1,7 @@
 //! A frame as it comes in, borrowed from its text. Fields may be missing or null.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,6 +25,52 @@ pub(super) struct Frame<'a> {
     pub(super) prompt_feedback: Raw<'a>,
     #[serde(borrow)]
     pub(super) error: Raw<'a>,
+}
+
+/// The frame that nearly all are: one piece of text, and nothing else that matters. A full [`Frame`] has room for all
+/// that may come, and filling it takes longer than reading this one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TextFrame<'a> {
+    #[serde(borrow)]
+    pub(super) candidates: [TextCandidate<'a>; 1],
+    #[serde(default)]
+    pub(super) usage_metadata: Option<Counts>,
+    #[serde(borrow, default)]
+    pub(super) model_version: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) response_id: Text<'a>,
+    #[serde(default, rename = "createTime")]
+    _create_time: Skip,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TextCandidate<'a> {
+    #[serde(borrow)]
+    pub(super) content: TextContent<'a>,
+    #[serde(default)]
+    pub(super) index: u64,
+    #[serde(default, rename = "safetyRatings")]
+    _safety_ratings: Skip,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TextContent<'a> {
+    #[serde(borrow)]
+    pub(super) parts: [TextPart<'a>; 1],
+    #[serde(default, rename = "role")]
+    _role: Skip,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TextPart<'a> {
+    #[serde(borrow)]
+    pub(super) text: Cow<'a, str>,
+    #[serde(default)]
+    pub(super) thought: bool,
 }
 
 /// Running totals.

@@ -18,8 +18,9 @@ use crate::failure;
 use blocks::{Blocks, Kind};
 use calls::Calls;
 use extras::Extras;
-use frame::{Blob, Candidate, Frame, LastFrame, Part};
+use frame::{Blob, Candidate, Frame, LastFrame, Part, TextFrame};
 use ids::AnswerIds;
+use loose::Text;
 use server::ServerCalls;
 use sources::Sources;
 use usage::Totals;
@@ -111,6 +112,13 @@ impl GeminiDecoder {
         if !data.starts_with('{') {
             return Err(not_a_frame(data, &format!("not a JSON object: {}", excerpt(data.as_bytes()))));
         }
+        if let Ok(frame) = serde_json::from_str::<TextFrame<'_>>(data)
+            && let TextFrame { candidates: [candidate], .. } = &frame
+            && candidate.index == 0
+        {
+            self.text_frame(frame, out);
+            return Ok(Next::More);
+        }
         let error = match serde_json::from_str::<Frame<'_>>(data) {
             Ok(frame) => return self.read(frame, data, out),
             Err(error) => error,
@@ -123,6 +131,17 @@ impl GeminiDecoder {
         next
     }
 
+    fn text_frame(&mut self, mut frame: TextFrame<'_>, out: &mut Parts) {
+        self.describe([&mut frame.response_id, &mut frame.model_version], out);
+        if let Some(usage) = frame.usage_metadata {
+            self.totals.take(usage);
+        }
+        let [candidate] = frame.candidates;
+        let [part] = candidate.content.parts;
+        let kind = if part.thought { Kind::Reasoning } else { Kind::Text };
+        self.text(kind, part.text, None, out);
+    }
+
     fn read(&mut self, mut frame: Frame<'_>, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
         if frame.error.is_some()
             && let Some(error) = failure::of_frame(data)
@@ -132,7 +151,7 @@ impl GeminiDecoder {
         if frame.candidates.is_empty() && frame.usage_metadata.is_none() && frame.prompt_feedback.is_none() {
             self.check_foreign(data)?;
         }
-        self.describe(&mut frame, out);
+        self.describe([&mut frame.response_id, &mut frame.model_version], out);
         if let Some(usage) = frame.usage_metadata {
             self.totals.take(usage);
         }
@@ -164,11 +183,10 @@ impl GeminiDecoder {
     }
 
     /// Says who answers, as soon as a frame does.
-    fn describe(&mut self, frame: &mut Frame<'_>, out: &mut Parts) {
+    fn describe(&mut self, said: [&mut Text<'_>; 2], out: &mut Parts) {
         if self.described {
             return;
         }
-        let said = [&mut frame.response_id, &mut frame.model_version];
         let [id, model] = said.map(|text| text.take_said().map(Cow::into_owned));
         if id.is_none() && model.is_none() {
             return;

@@ -309,3 +309,33 @@ async fn a_character_cut_into_two_escapes_is_put_together() {
     let outcome = stream(gm(r#"[{"functionCall":{"name":"\ud83d"}}]"#)).await;
     assert_eq!(class(&outcome), ErrorClass::Protocol);
 }
+
+/// [GG-32]
+#[tokio::test]
+async fn a_frame_of_text_alone_is_read_as_any_other() {
+    let frame = |part: &str, rest: &str, odd: &str| {
+        data(&format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{part}]{odd}}},"index":0{rest}}}],"usageMetadata":{{"promptTokenCount":3,"candidatesTokenCount":"4","promptTokensDetails":[{{"modality":"TEXT"}}]}},"modelVersion":"m","responseId":"r","createTime":"t"}}"#
+        ))
+    };
+    for part in [
+        r#"{"text":"a\n🙂"}"#,
+        r#"{"text":"\"ü"}"#,
+        r#"{"text":""}"#,
+        r#"{"text":"t","thought":true}"#,
+        r#"{"thought":false,"text":"t"}"#,
+        r#"{"text":"a","thoughtSignature":"S"}"#,
+        r#"{"text":"a"},{"text":"b"}"#,
+        r#"{"text":null}"#,
+        r#"{"text":7}"#,
+        "",
+    ] {
+        for rest in ["", r#","safetyRatings":[{"a":1.5}]"#, r#","finishReason":null"#] {
+            let plain = stream(frame(part, rest, "") + &stop()).await;
+            let odd = stream(frame(part, rest, r#","odd":[]"#) + &stop()).await;
+            assert_eq!((plain.0, plain.1.is_some()), (odd.0, odd.1.is_some()), "{part} {rest}");
+        }
+    }
+    let second = frame(r#"{"text":"no"}"#, "", "").replace(r#""index":0"#, r#""index":1"#);
+    assert_eq!(text(&good(second + &stop()).await), "");
+}
