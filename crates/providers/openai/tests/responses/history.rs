@@ -201,14 +201,26 @@ async fn what_another_endpoint_model_or_account_made_is_left_out() {
 #[tokio::test]
 async fn behind_reasoning_that_was_left_out_nothing_is_referred_to() {
     let Message::Assistant(mut first) = turn("openai", kept(), false).await else { panic!() };
+    first.parts.remove(1);
+    let before = first.clone();
     let AssistantPart::Reasoning(thought) = &mut first.parts[0] else { panic!() };
     thought.metadata = None;
-    first.parts.remove(1);
-    let history = [Message::Assistant(first), Message::tool([result("call_1", "5")])];
-    let (items, warnings) = healed("openai", history);
-    let call = wire_call("call_1", "f", r#"{ "x" : 1 }"#);
-    assert_eq!(items, json!([wire_said("Let me see."), call, wire_result("call_1", "5")]));
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    // Its own, but from before it was done: not kept, and not encrypted.
+    let mut undone = before;
+    let AssistantPart::Reasoning(thought) = &mut undone.parts[0] else { panic!() };
+    let mut values = thought.metadata.as_ref().unwrap().get("openai").unwrap().clone();
+    values.remove("stored");
+    let values = values
+        .into_iter()
+        .fold(ProviderOptions::default(), |all, (name, value)| all.with("openai", name, value));
+    thought.metadata.as_mut().unwrap().values = values;
+    for message in [first, undone] {
+        let history = [Message::Assistant(message), Message::tool([result("call_1", "5")])];
+        let (items, warnings) = healed("openai", history);
+        let call = wire_call("call_1", "f", r#"{ "x" : 1 }"#);
+        assert_eq!(items, json!([wire_said("Let me see."), call, wire_result("call_1", "5")]));
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
 }
 
 /// [OA-260]

@@ -299,6 +299,22 @@ async fn an_event_finds_its_item_by_id_by_index_or_because_there_is_one() {
     assert_eq!((text(&parts).as_str(), error.unwrap().class()), ("", ErrorClass::Protocol));
 }
 
+/// [OA-209]
+#[tokio::test]
+async fn a_piece_behind_the_end_of_its_item_is_not_lost() {
+    let list = [
+        created(),
+        added(0, item("m")),
+        delta("output_text", 0, "m", "Hi"),
+        done(0, message("m", "Hi")),
+        delta("output_text", 0, "m", " there"),
+        completed(),
+    ];
+    let parts = parts("openai", events(&list)).await;
+    assert_eq!(text(&parts), "Hi there");
+    assert_eq!(blocks(&parts).len(), 2);
+}
+
 /// [OA-226]
 #[tokio::test]
 async fn behind_the_last_event_nothing_is_read() {
