@@ -54,7 +54,7 @@ pub(super) fn messages<'a>(
                 writer.assistant(message, pairing.of_message(at), is_last);
             }
             // Results stand behind their calls already; approvals are no business of the model's.
-            Ours::Tool(_) => {}
+            Ours::Tool(message) => writer.mark_last(&message.options),
             _ => writer.notes.unsupported("messages", "a message of an unknown role was left out"),
         }
     }
@@ -145,6 +145,16 @@ impl<'a> Writer<'a, '_> {
         }
         for name in options.keys().filter(|name| !matches!(name.as_str(), "cache_control" | "cacheControl")) {
             self.notes.unsupported("providerOptions", format!("a message has no option `{name}`"));
+        }
+    }
+
+    /// A marker of a message of results stands on the last of those that were written.
+    fn mark_last(&mut self, options: &ProviderOptions) {
+        if let Some(mut last) = self.out.pop() {
+            if last.role == "user" {
+                self.mark(options, &mut last.content);
+            }
+            self.out.push(last);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use ai_provider::{
     AssistantPart, FunctionTool, Message, ProviderOptions, ReasoningPart, Request, SystemMessage, TextPart,
-    ToolDefinition, UserMessage, UserPart,
+    ToolDefinition, ToolMessage, ToolPart, UserMessage, UserPart,
 };
 use serde_json::json;
 
@@ -39,6 +39,12 @@ fn cache_markers_stand_where_they_were_put_and_four_at_most() {
     assert_eq!((user_blocks[0].get("cache_control"), &user_blocks[1]["cache_control"]), (None, &ephemeral));
     assert_eq!(sent["messages"][2]["content"][0]["cache_control"], ephemeral);
     assert_eq!(sent.to_string().matches("cache_control").count(), 4);
+
+    let results =
+        ToolMessage { parts: vec![ToolPart::ToolResult(result("x", "1"))], options: marked("cache_control") };
+    let history = [Message::user("Hi"), assistant([call("x", "f", "{}")]), Message::Tool(results)];
+    let sent = body(MODEL, &Request::new(history));
+    assert_eq!(sent["messages"][2]["content"][0]["cache_control"], ephemeral);
 
     let many = [Message::user("Hi"), user(ProviderOptions::default(), marked("cache_control"))];
     let many: Vec<_> = many.into_iter().cycle().take(8).collect();

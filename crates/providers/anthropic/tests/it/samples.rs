@@ -36,7 +36,7 @@ async fn no_cutting_of_a_sample_changes_what_comes() {
     for (name, bytes) in SAMPLES {
         let whole = decode(name, Cut::Whole).await;
         let two_pieces = (1..bytes.len()).map(|at| Cut::At(vec![at]));
-        let cuts = [Cut::Event, Cut::Every(1)].into_iter().chain((0..200).map(Cut::Random)).chain(two_pieces);
+        let cuts = [Cut::Event, Cut::Every(1)].into_iter().chain((0..100).map(Cut::Random)).chain(two_pieces);
         for cut in cuts {
             assert_eq!(decode(name, cut.clone()).await, whole, "{name} cut {cut:?}");
         }
@@ -179,7 +179,7 @@ fn whatever_a_server_sends_the_parts_are_in_order_and_one_thing_ends_them() {
     let (finished, failed, called) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let ends = prop::option::weighted(0.8, prop_oneof![Just(end("tool_use")), Just(end("max_tokens"))]);
     let cases = (prop::collection::vec(event(), 1..10), ends, prop::bool::weighted(0.2), any::<u64>());
-    TestRunner::new(Config { cases: 1_024, failure_persistence: None, ..Config::default() })
+    TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() })
         .run(&cases, |(events, end, whole, seed)| {
             let body = match whole {
                 true => {
@@ -203,5 +203,5 @@ fn whatever_a_server_sends_the_parts_are_in_order_and_one_thing_ends_them() {
         })
         .unwrap();
     let counts = [finished.get(), failed.get(), called.get()];
-    assert!(finished.get() > 100 && failed.get() > 200 && called.get() > 50, "{counts:?}");
+    assert!(finished.get() > 40 && failed.get() > 80 && called.get() > 20, "{counts:?}");
 }

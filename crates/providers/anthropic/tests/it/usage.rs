@@ -67,6 +67,8 @@ async fn what_is_not_said_is_unknown() {
     assert_eq!(silent.usage, Usage::default());
     // A server cannot fill memory with fields.
     let many: serde_json::Map<_, _> = (0..1_000).map(|at| (format!("f{at}"), Value::from(at))).collect();
+    let full = [Value::Object(many.clone()), json!({"input_tokens": 9})];
+    assert_eq!(reported(json!({"input_tokens": 5}), &full).await.input.total, Some(9));
     let usage = reported(json!({"input_tokens": 5}), &[Value::Object(many)]).await;
     assert_eq!((usage.input.total, usage.raw.unwrap().as_object().unwrap().len()), (Some(5), 64));
 }
