@@ -19,6 +19,8 @@ Examples:
       Needs OPENAI_API_KEY. With that set, --model may be left out.
   chat ask --model local:qwen --base-url http://localhost:8080/v1 \"Hello\"
       Any server that speaks OpenAI's Chat Completions.
+  chat ask --model openai:gpt-4.1 --fallback mistral:mistral-large-latest \"Hello\"
+      Asks another model if the first one fails, and says so.
   git diff | chat ask - --system \"Write a commit message for this diff.\"
   chat talk --root .
       A conversation in which the model may read the files of this folder.
@@ -81,9 +83,18 @@ pub(crate) struct Options {
     /// Where the provider is, for example http://localhost:8080/v1
     #[arg(long, global = true, value_name = "URL", help_heading = "Model")]
     base_url: Option<String>,
-    /// The environment variable that holds the API key (never the key itself)
+    /// The environment variable that holds the API key (never the key itself); give it again for further keys, which
+    /// are used when one is refused, used up or limited
     #[arg(long, global = true, value_name = "NAME", help_heading = "Model")]
-    api_key_env: Option<String>,
+    api_key_env: Vec<String>,
+    /// A model to ask when the first one fails: PROVIDER:MODEL, or a name from the configuration file; give it again
+    /// for further ones
+    #[arg(long, global = true, value_name = "PROVIDER:MODEL", help_heading = "Model")]
+    fallback: Vec<String>,
+    /// How often a failed call of the model is tried again [default: 2]
+    #[arg(long, global = true, value_name = "N", help_heading = "Model",
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    retries: Option<u32>,
     /// How the server speaks
     #[arg(long, global = true, value_name = "NAME", help_heading = "Model",
           value_parser = PossibleValuesParser::new(Dialect::names()))]
@@ -114,6 +125,8 @@ impl Options {
             base_url: self.base_url.clone(),
             dialect: self.dialect.clone(),
             api_key_env: self.api_key_env.clone(),
+            fallbacks: self.fallback.clone(),
+            retries: self.retries,
             system: self.system.clone(),
             max_steps: self.max_steps,
             root: self.root.clone(),

@@ -36,6 +36,19 @@ pub(crate) struct Config {
     pub(crate) models: BTreeMap<String, ModelConfig>,
     #[serde(default, deserialize_with = "table")]
     pub(crate) tools: ToolsConfig,
+    #[serde(default, deserialize_with = "table")]
+    pub(crate) retry: RetryConfig,
+}
+
+/// What is tried when a call of the model fails.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RetryConfig {
+    /// How often the first model is tried again.
+    pub(crate) retries: Option<u32>,
+    /// Models to ask then: entries of `models`, or `provider:model`.
+    #[serde(default)]
+    pub(crate) fallbacks: Vec<String>,
 }
 
 /// A server.

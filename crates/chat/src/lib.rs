@@ -12,6 +12,7 @@
 //! | `render`, `view`, `failure` | what the user sees of all that |
 
 mod ask;
+mod attempts;
 mod cli;
 mod config;
 mod demo;

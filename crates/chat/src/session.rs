@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use tokio::signal::ctrl_c;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::attempts::Attempts;
 use crate::cli::Options;
 use crate::config::{self, Config};
 use crate::failure::Failure;
@@ -70,7 +71,7 @@ impl Session {
         };
         let root = setup.root.as_deref().map(open).transpose()?;
         let tools = tool_set(&setup.tools, root).map_err(|error| Failure::new(error.to_string()))?;
-        let mut tool_loop = ToolLoop::new(models::model(&setup.model)?)
+        let mut tool_loop = ToolLoop::new(models::model(&setup)?)
             .with_tools(tools)
             .with_step_cap(setup.max_steps)
             .with_settings(setup.settings);
@@ -113,7 +114,7 @@ impl Session {
         let mut interrupt = pin!(ctrl_c());
         let mut ticks = interval(Duration::from_millis(100));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut said, mut warned) = (false, HashSet::new());
+        let (mut said, mut warned, mut attempts) = (false, HashSet::new(), Attempts::default());
         loop {
             let event = tokio::select! {
                 biased;
@@ -149,6 +150,13 @@ impl Session {
                         if warned.insert(warning.clone()) {
                             view.note(&format!("note: {warning}"))?;
                         }
+                    }
+                }
+                Some(AgentEvent::Attempt(attempt)) => {
+                    view.attempt(&attempt)?;
+                    if let Some(told) = attempts.hear(&attempt) {
+                        view.note(&told)?;
+                        view.wait(&model);
                     }
                 }
                 Some(_) => {}

@@ -19,6 +19,9 @@ pub(crate) const DEFAULT_OPENAI_MODEL: &str = "openai:gpt-4.1-mini";
 /// The most steps of one answer, unless something else is said.
 const DEFAULT_MAX_STEPS: u32 = 20;
 
+/// How often a failed call is tried again, unless something else is said.
+const DEFAULT_RETRIES: u32 = 2;
+
 /// Where providers known by name have their key, by custom.
 const KEY_VARIABLES: &[(&str, &str)] = &[
     ("openai", "OPENAI_API_KEY"),
@@ -37,7 +40,9 @@ pub(crate) struct Flags {
     pub(crate) model: Option<String>,
     pub(crate) base_url: Option<String>,
     pub(crate) dialect: Option<String>,
-    pub(crate) api_key_env: Option<String>,
+    pub(crate) api_key_env: Vec<String>,
+    pub(crate) fallbacks: Vec<String>,
+    pub(crate) retries: Option<u32>,
     pub(crate) system: Option<String>,
     pub(crate) max_steps: Option<u32>,
     pub(crate) root: Option<PathBuf>,
@@ -48,11 +53,21 @@ pub(crate) struct Flags {
 pub(crate) struct Setup {
     pub(crate) model: ModelSetup,
     pub(crate) chosen: Chosen,
+    pub(crate) fallbacks: Vec<FallbackSetup>,
+    /// How often a failed call is tried again.
+    pub(crate) retries: u32,
     pub(crate) system: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) tools: Vec<ToolName>,
     pub(crate) root: Option<PathBuf>,
     pub(crate) max_steps: u32,
+}
+
+/// A model to fall back to, with the settings of its entry in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FallbackSetup {
+    pub(crate) model: ModelSetup,
+    pub(crate) settings: Settings,
 }
 
 /// Why it is this model.
@@ -85,18 +100,18 @@ pub(crate) struct Server {
     /// The dialect's own place if absent.
     pub(crate) base_url: Option<String>,
     pub(crate) endpoint_url: Option<String>,
-    pub(crate) key: KeyFrom,
+    pub(crate) keys: KeyFrom,
 }
 
-/// Where the key comes from.
+/// Where the keys come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFrom {
     /// None is sent.
     Nowhere,
     /// This variable, if it is set.
     IfSet(String),
-    /// This variable, which must be set.
-    Variable(String),
+    /// These variables, which must be set.
+    Variables(Vec<String>),
 }
 
 /// What of flags and file makes no sense.
@@ -147,10 +162,16 @@ pub(crate) fn merge(flags: &Flags, config: &Config, openai_key: bool) -> Result<
         (Chosen::AsDemo, None) => ModelSetup::Demo { model: demo::MODEL.to_owned() },
         _ => model(alias.map_or(name, |alias| alias.model.trim()), flags, config)?,
     };
+    let fallbacks = fallbacks(flags, config)?;
+    if chosen == Chosen::AsDemo && !fallbacks.is_empty() {
+        return Err(SetupError::NoModel { flag: "--fallback" });
+    }
     let root = flags.root.clone().or_else(|| config.tools.root.clone());
     Ok(Setup {
         model,
         chosen,
+        fallbacks,
+        retries: flags.retries.or(config.retry.retries).unwrap_or(DEFAULT_RETRIES),
         system: [
             flags.system.as_ref(),
             alias.and_then(|alias| alias.system.as_ref()),
@@ -167,12 +188,26 @@ pub(crate) fn merge(flags: &Flags, config: &Config, openai_key: bool) -> Result<
     })
 }
 
+/// Where a server is and what its keys are is said of the first model alone.
+fn fallbacks(flags: &Flags, config: &Config) -> Result<Vec<FallbackSetup>, SetupError> {
+    let names = if flags.fallbacks.is_empty() { &config.retry.fallbacks } else { &flags.fallbacks };
+    let fallback = |name: &String| {
+        let name = name.trim();
+        let alias = config.models.get(name);
+        Ok(FallbackSetup {
+            model: model(alias.map_or(name, |alias| alias.model.trim()), &Flags::default(), config)?,
+            settings: alias.map(settings).unwrap_or_default(),
+        })
+    };
+    names.iter().map(fallback).collect()
+}
+
 /// The first flag that speaks of a server.
 fn server_flag(flags: &Flags) -> Option<&'static str> {
     let given = [
         (flags.base_url.is_some(), "--base-url"),
         (flags.dialect.is_some(), "--dialect"),
-        (flags.api_key_env.is_some(), "--api-key-env"),
+        (!flags.api_key_env.is_empty(), "--api-key-env"),
     ];
     given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
 }
@@ -240,19 +275,20 @@ fn server(
     if !elsewhere && !has_place {
         return Err(SetupError::NoUrl { provider: provider.to_owned() });
     }
-    let named = flags.api_key_env.as_deref().or(own.and_then(|own| own.api_key_env.as_deref()));
+    let of_file = || own.and_then(|own| own.api_key_env.clone()).into_iter().collect();
+    let named = if flags.api_key_env.is_empty() { of_file() } else { flags.api_key_env.clone() };
     let custom =
         |name: &str| KEY_VARIABLES.iter().find(|(known, _)| *known == name).map(|(_, key)| (*key).to_owned());
-    let key = match named {
-        Some(variable) if !is_variable(variable) => return Err(SetupError::NotAVariable),
-        Some(variable) => KeyFrom::Variable(variable.to_owned()),
+    if !named.iter().all(|name| is_variable(name)) {
+        return Err(SetupError::NotAVariable);
+    }
+    let keys = match own {
+        _ if !named.is_empty() => KeyFrom::Variables(named),
         // A key goes to a place the file names only if the file says so: it may be anyone's.
-        None if own.is_some_and(|own| own.base_url.is_some() || own.endpoint_url.is_some()) => {
-            KeyFrom::Nowhere
-        }
-        None => match dialect.and_then(custom) {
+        Some(own) if own.base_url.is_some() || own.endpoint_url.is_some() => KeyFrom::Nowhere,
+        _ => match dialect.and_then(custom) {
             Some(variable) if elsewhere => KeyFrom::IfSet(variable),
-            Some(variable) => KeyFrom::Variable(variable),
+            Some(variable) => KeyFrom::Variables(vec![variable]),
             None => KeyFrom::Nowhere,
         },
     };
@@ -263,7 +299,7 @@ fn server(
         dialect,
         base_url,
         endpoint_url,
-        key,
+        keys,
     })
 }
 

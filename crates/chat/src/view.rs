@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use agent_loop::{DataChunk, UiChunk};
 use ai_core::run::{Outcome, StepRecord};
+use ai_provider::AttemptEvent;
 use anstream::AutoStream;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -98,6 +99,17 @@ impl View {
             name: "error".to_owned(),
             id: None,
             data,
+            transient: Some(true),
+        }))
+    }
+
+    /// What happened to an attempt to call a model: in JSON, with all there is to know. People read a line when
+    /// something failed.
+    pub(crate) fn attempt(&mut self, attempt: &AttemptEvent) -> io::Result<()> {
+        self.line(&UiChunk::Data(DataChunk {
+            name: "attempt".to_owned(),
+            id: None,
+            data: json!(attempt),
             transient: Some(true),
         }))
     }

@@ -6,7 +6,7 @@ use ai_provider::ReasoningEffort;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::ToolsConfig;
+use crate::config::{RetryConfig, ToolsConfig};
 
 fn flags(model: &str) -> Flags {
     Flags { model: Some(model.to_owned()), ..Flags::default() }
@@ -41,6 +41,7 @@ fn config() -> Config {
         providers: [("local".to_owned(), provider)].into(),
         models: [("fast".to_owned(), fast)].into(),
         tools: ToolsConfig { root: Some("/file".into()), max_steps: NonZeroU32::new(7), enable: None },
+        retry: RetryConfig::default(),
     }
 }
 
@@ -71,7 +72,9 @@ fn flags_win_over_the_file_field_by_field() {
         model: None,
         base_url: Some("http://flag:2/v1".to_owned()),
         dialect: Some("mistral".to_owned()),
-        api_key_env: Some("FLAG_KEY".to_owned()),
+        api_key_env: vec!["FLAG_KEY".to_owned()],
+        fallbacks: Vec::new(),
+        retries: None,
         system: Some("flag".to_owned()),
         max_steps: Some(3),
         root: Some("/flag".into()),
@@ -87,7 +90,7 @@ fn flags_win_over_the_file_field_by_field() {
             dialect: Some("mistral".to_owned()),
             base_url: Some("http://flag:2/v1".to_owned()),
             endpoint_url: None,
-            key: KeyFrom::Variable("FLAG_KEY".to_owned()),
+            keys: KeyFrom::Variables(vec!["FLAG_KEY".to_owned()]),
         }
     );
     // Without an alias the system prompt of the file holds.
@@ -97,7 +100,7 @@ fn flags_win_over_the_file_field_by_field() {
 /// [CH-27]
 #[test]
 fn a_key_goes_only_where_it_belongs() {
-    let variable = |name: &str| KeyFrom::Variable(name.to_owned());
+    let variable = |name: &str| KeyFrom::Variables(vec![name.to_owned()]);
     let bare = Config::default();
     let with_url = |model: &str| Flags { base_url: Some("http://x/v1".to_owned()), ..flags(model) };
     let table = [
@@ -106,17 +109,17 @@ fn a_key_goes_only_where_it_belongs() {
         (flags("llama.cpp:m"), KeyFrom::Nowhere),
         (with_url("openai:m"), KeyFrom::IfSet("OPENAI_API_KEY".to_owned())),
         (with_url("mine:m"), KeyFrom::Nowhere),
-        (Flags { api_key_env: Some("MINE".to_owned()), ..with_url("mine:m") }, variable("MINE")),
+        (Flags { api_key_env: vec!["MINE".to_owned()], ..with_url("mine:m") }, variable("MINE")),
     ];
     for (flags, key) in table {
         let with_place = flags.model.as_deref() != Some("llama.cpp:m") || flags.base_url.is_some();
         let flags = if with_place { flags } else { Flags { base_url: Some("http://x".to_owned()), ..flags } };
-        assert_eq!(server(merge(&flags, &bare, true)).key, key, "{flags:?}");
+        assert_eq!(server(merge(&flags, &bare, true)).keys, key, "{flags:?}");
     }
     let mut own = config();
     own.providers.get_mut("local").unwrap().api_key_env = None;
     own.providers.get_mut("local").unwrap().kind = ProviderKind::OpenAi;
-    assert_eq!(server(merge(&flags("local:m"), &own, true)).key, KeyFrom::Nowhere);
+    assert_eq!(server(merge(&flags("local:m"), &own, true)).keys, KeyFrom::Nowhere);
 }
 
 /// [CH-28]
@@ -127,7 +130,7 @@ fn what_does_not_fit_together_is_said() {
         base_url: Some("http://x".to_owned()),
         ..Flags::default()
     };
-    let key = |name: &str| Flags { api_key_env: Some(name.to_owned()), ..flags("openai:m") };
+    let key = |name: &str| Flags { api_key_env: vec!["OK".to_owned(), name.to_owned()], ..flags("openai:m") };
     let mut no_place = config();
     no_place.providers.get_mut("local").unwrap().base_url = None;
     no_place.providers.get_mut("local").unwrap().dialect = None;
@@ -208,7 +211,9 @@ proptest! {
         file in any::<bool>(),
         key in any::<bool>(),
     ) {
-        let flags = Flags { model, base_url, dialect, api_key_env, system, max_steps, root: None };
+        let api_key_env: Vec<_> = api_key_env.into_iter().collect();
+        let (fallbacks, retries) = (Vec::new(), None);
+        let flags = Flags { model, base_url, dialect, api_key_env, fallbacks, retries, system, max_steps, root: None };
         let config = if file { config() } else { Config::default() };
         let Ok(setup) = merge(&flags, &config, key) else { return Ok(()) };
         prop_assert_eq!(setup.max_steps, flags.max_steps.unwrap_or(if file { 7 } else { 20 }));
@@ -223,9 +228,54 @@ proptest! {
             if flags.base_url.is_some() {
                 prop_assert_eq!(&server.base_url, &flags.base_url);
             }
-            if let Some(variable) = flags.api_key_env {
-                prop_assert_eq!(server.key, KeyFrom::Variable(variable));
+            if !flags.api_key_env.is_empty() {
+                prop_assert_eq!(server.keys, KeyFrom::Variables(flags.api_key_env));
             }
         }
     }
+}
+
+/// [CH-60] [CH-62]
+#[test]
+fn fallbacks_and_retries_come_from_the_flags_or_the_file() {
+    let mut config = config();
+    config.retry =
+        RetryConfig { retries: Some(5), fallbacks: vec!["fast".to_owned(), "groq:llama".to_owned()] };
+    let setup = merge(&flags("openai:m"), &config, true).unwrap();
+    assert_eq!(setup.retries, 5);
+    let models: Vec<_> = setup
+        .fallbacks
+        .iter()
+        .map(|fallback| match &fallback.model {
+            ModelSetup::Server(server) => (server.provider.as_str(), server.model.as_str(), &server.keys),
+            demo => panic!("{demo:?}"),
+        })
+        .collect();
+    let key = |name: &str| KeyFrom::Variables(vec![name.to_owned()]);
+    assert_eq!(models, [("local", "qwen", &key("FILE_KEY")), ("groq", "llama", &key("GROQ_API_KEY"))]);
+    assert_eq!(setup.fallbacks[0].settings.temperature, Some(0.5));
+
+    let said = Flags {
+        fallbacks: vec!["mistral:m".to_owned()],
+        retries: Some(0),
+        base_url: Some("http://elsewhere/v1".to_owned()),
+        ..flags("openai:m")
+    };
+    let setup = merge(&said, &config, true).unwrap();
+    assert_eq!((setup.retries, setup.fallbacks.len()), (0, 1));
+    let ModelSetup::Server(fallback) = &setup.fallbacks[0].model else { panic!("{setup:?}") };
+    assert_eq!(
+        (fallback.provider.as_str(), &fallback.base_url),
+        ("mistral", &None),
+        "the place is the first model's"
+    );
+
+    assert_eq!(merge(&flags("openai:m"), &Config::default(), true).unwrap().retries, 2);
+    let alone = Flags { fallbacks: vec!["mistral:m".to_owned()], ..Flags::default() };
+    assert_eq!(
+        merge(&alone, &Config::default(), false).unwrap_err(),
+        SetupError::NoModel { flag: "--fallback" }
+    );
+    let unknown = Flags { fallbacks: vec!["mistrl:m".to_owned()], ..flags("openai:m") };
+    assert!(matches!(merge(&unknown, &config, true), Err(SetupError::UnknownProvider { .. })));
 }

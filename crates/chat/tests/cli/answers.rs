@@ -197,7 +197,7 @@ fn a_conversation_from_a_pipe_keeps_its_history() {
             .unwrap();
     let url = format!("{}/v1", server.url());
     let chat = Chat::new();
-    let args = ["talk", "--model", "mine:m", "--base-url", &url];
+    let args = ["talk", "--model", "mine:m", "--base-url", &url, "--retries", "0"];
     let input = b"first\n\nfails\nrefused\nbreaks\n/nonsense\nsecond\n/clear\nthird\n/exit\nnever\n";
     let ran = chat.run_with_input(&args, input);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), "One.\nHalf\nTwo.\nThree.\n"), "{}", ran.err);
