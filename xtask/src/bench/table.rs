@@ -6,6 +6,8 @@ pub(super) struct Line {
     pub(super) name: &'static str,
     pub(super) ours: Peer,
     pub(super) by_hand: Peer,
+    /// What of ours does not count: the figure is what the line adds to it.
+    pub(super) beyond: Option<Peer>,
     pub(super) scenario: &'static str,
     /// What one run is divided by.
     pub(super) unit: Unit,
@@ -44,29 +46,32 @@ const fn by_hand(package: &'static str) -> Peer {
 }
 
 const RAW_SSE: Peer = by_hand("peer-raw-sse");
+const CHAT: Peer = ours("ours-chat");
 const TEXT: &str = "text-20000";
 
+/// An adapter against the reader of its wire.
+const fn adapter(name: &'static str, ours: Peer, by_hand: Peer, limit: f64) -> Line {
+    Line { name, ours, by_hand, beyond: None, scenario: TEXT, unit: Unit::Delta, limit }
+}
+
+/// What a layer adds to the bare chat adapter.
+const fn layer(name: &'static str, with: Peer, limit: f64) -> Line {
+    Line { name, ours: with, by_hand: RAW_SSE, beyond: Some(CHAT), scenario: TEXT, unit: Unit::Delta, limit }
+}
+
 pub(super) const LINES: &[Line] = &[
-    Line {
-        name: "chat adapter",
-        ours: ours("ours-chat"),
-        by_hand: RAW_SSE,
-        scenario: TEXT,
-        unit: Unit::Delta,
-        limit: 0.65,
-    },
-    Line {
-        name: "stack to SSE bytes",
-        ours: ours("ours-stack"),
-        by_hand: RAW_SSE,
-        scenario: TEXT,
-        unit: Unit::Delta,
-        limit: 0.8,
-    },
+    adapter("chat adapter", CHAT, RAW_SSE, 0.65),
+    adapter("responses adapter", ours("ours-responses"), by_hand("peer-raw-responses"), 0.75),
+    adapter("messages adapter", ours("ours-messages"), by_hand("peer-raw-messages"), 0.75),
+    adapter("gemini adapter", ours("ours-gemini"), by_hand("peer-raw-gemini"), 0.75),
+    layer("retry beyond the adapter", ours("ours-retry"), 0.02),
+    layer("stream_text beyond the adapter", ours("ours-core"), 0.08),
+    adapter("stack to SSE bytes", ours("ours-stack"), RAW_SSE, 0.8),
     Line {
         name: "tool loop of 20 steps",
         ours: ours("ours-stack"),
         by_hand: RAW_SSE,
+        beyond: None,
         scenario: "tools-20",
         unit: Unit::Step,
         limit: 1.2,

@@ -58,23 +58,28 @@ fn build(root: &Path, lines: &[&Line]) -> Result<PathBuf> {
 }
 
 fn measure(programs: &Path, line: &'static Line, base_url: &str, options: &Options) -> Result<Figure> {
+    let cost = if options.instructions { instructions } else { cpu_time };
+    let once = || -> Result<(f64, f64)> {
+        let ours = cost(programs, line, line.ours, base_url)?;
+        let beyond = line.beyond.map_or(Ok(0.0), |peer| cost(programs, line, peer, base_url))?;
+        Ok((ours - beyond, cost(programs, line, line.by_hand, base_url)?))
+    };
+    let mut rounds = Vec::new();
     if options.instructions {
-        let ours = instructions(programs, line, line.ours, base_url)?;
-        let by_hand = instructions(programs, line, line.by_hand, base_url)?;
-        return Ok(Figure { line, ours, by_hand, ratio: ours / by_hand });
-    }
-    let (mut all_ours, mut all_by_hand, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..=options.rounds {
-        let ours = cpu_time(programs, line, line.ours, base_url)?;
-        let by_hand = cpu_time(programs, line, line.by_hand, base_url)?;
+        rounds.push(once()?);
+    } else {
         // The first round only warms up.
-        if round > 0 {
-            all_ours.push(ours);
-            all_by_hand.push(by_hand);
-            ratios.push(ours / by_hand);
+        once()?;
+        for _ in 0..options.rounds {
+            rounds.push(once()?);
         }
     }
-    Ok(Figure { line, ours: median(all_ours), by_hand: median(all_by_hand), ratio: median(ratios) })
+    Ok(Figure {
+        line,
+        ours: median(rounds.iter().map(|(ours, _)| *ours).collect()),
+        by_hand: median(rounds.iter().map(|(_, by_hand)| *by_hand).collect()),
+        ratio: median(rounds.iter().map(|(ours, by_hand)| ours / by_hand).collect()),
+    })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use ai_provider::{
-    ApiKey, CallContext, LanguageModel, Message, ModelError, Provider, Request, StreamPart,
-};
+use ai_provider::{ApiKey, CallContext, LanguageModel, Message, ModelError, Provider, Request, StreamPart};
 use bench_peer::{API_KEY, Job, PROMPT, Peer, Result, SYSTEM, Tally, unsupported};
 use futures::StreamExt;
 
@@ -39,25 +37,64 @@ impl<W: Wire> Peer for Adapter<W> {
     }
 
     async fn run(&self, _: &Job, tally: &mut Tally) -> Result<()> {
-        let request = Request::new([Message::system(SYSTEM), Message::user(PROMPT)]);
-        let mut parts = self.model.stream(request, CallContext::new());
-        while let Some(part) = parts.next().await {
-            if let StreamPart::TextDelta { delta, .. } = part? {
-                tally.text(&delta);
-            }
-        }
-        tally.step();
-        Ok(())
+        drain(self.model.stream(request(), CallContext::new()), tally).await
     }
 }
 
-/// Chat Completions.
-pub struct Chat;
+/// Defines a wire: its name, and the provider for a base URL and a key.
+macro_rules! wire {
+    ($(#[$doc:meta])* $wire:ident, $name:literal, $provider:expr) => {
+        $(#[$doc])*
+        pub struct $wire;
 
-impl Wire for Chat {
-    const NAME: &'static str = "ours-chat";
+        impl Wire for $wire {
+            const NAME: &'static str = $name;
 
-    fn provider(base_url: &str, key: ApiKey) -> Result<Box<dyn Provider>, ModelError> {
-        Ok(Box::new(ai_openai::OpenAi::builder().base_url(base_url).api_key(key).build()?))
+            fn provider(base_url: &str, key: ApiKey) -> Result<Box<dyn Provider>, ModelError> {
+                let make: fn(&str, ApiKey) -> Result<_, ModelError> = $provider;
+                Ok(Box::new(make(base_url, key)?))
+            }
+        }
+    };
+}
+
+wire!(
+    /// Chat Completions.
+    Chat,
+    "ours-chat",
+    |url, key| ai_openai::OpenAi::builder().base_url(url).api_key(key).build()
+);
+wire!(
+    /// Responses.
+    Responses,
+    "ours-responses",
+    |url, key| ai_openai::OpenAi::builder().api(ai_openai::Api::Responses).base_url(url).api_key(key).build()
+);
+wire!(
+    /// Messages.
+    Messages,
+    "ours-messages",
+    |url, key| ai_anthropic::Anthropic::builder().base_url(url).api_key(key).build()
+);
+wire!(
+    /// generateContent.
+    Gemini,
+    "ours-gemini",
+    |url, key| ai_google::Google::builder().base_url(url).api_key(key).build()
+);
+
+/// The stream of a model under something of ours, drained.
+pub async fn drain(mut parts: ai_provider::ModelStream, tally: &mut Tally) -> Result<()> {
+    while let Some(part) = parts.next().await {
+        if let StreamPart::TextDelta { delta, .. } = part? {
+            tally.text(&delta);
+        }
     }
+    tally.step();
+    Ok(())
+}
+
+/// The request of every scenario without tools.
+pub fn request() -> Request {
+    Request::new([Message::system(SYSTEM), Message::user(PROMPT)])
 }

@@ -24,9 +24,8 @@ impl Peer for Stack {
     fn new(job: &Job) -> Result<Self> {
         let mut tools = ToolSet::new();
         if job.uses_tools() {
-            let echo = tool_fn(TOOL_NAME, TOOL_DESCRIPTION, |args: EchoArgs, _| async move {
-                Ok::<_, ToolError>(args.text)
-            });
+            let echo =
+                tool_fn(TOOL_NAME, TOOL_DESCRIPTION, |args: EchoArgs, _| async move { Ok::<_, ToolError>(args.text) });
             tools = tools.with(echo.with_effect(Effect::ReadOnly))?;
         }
         let steps = u32::try_from(job.expected.steps)?;

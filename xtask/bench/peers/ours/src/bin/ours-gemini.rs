@@ -1,0 +1,3 @@
+fn main() {
+    bench_peer::main::<peer_ours::Adapter<peer_ours::Gemini>>();
+}
