@@ -8,6 +8,8 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use crate::decode::fill::{Fill, Key, Place, empty_list, object};
 use crate::decode::loose::{Content, Raw, Scalar};
 
+use super::items::Label;
+
 object! {
     /// An event of a stream, or a whole response.
     Frame {
@@ -35,6 +37,19 @@ object! {
 }
 
 object! {
+    /// What an event holds that brings a piece: most of a stream.
+    Piece {
+        "type" kind: Scalar<'a>,
+        "item_id" item_id: Scalar<'a>,
+        "output_index" output_index: Scalar<'a>,
+        "content_index" content_index: Scalar<'a>,
+        "summary_index" summary_index: Scalar<'a>,
+        "delta" delta: Content<'a>,
+        "logprobs" logprobs: Raw<'a>,
+    }
+}
+
+object! {
     Response {
         "id" id: Scalar<'a>,
         "model" model: Scalar<'a>,
@@ -52,6 +67,31 @@ object! {
 object! {
     Incomplete {
         "reason" reason: Scalar<'a>,
+    }
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn label(&self) -> Label<'_> {
+        Label { id: self.item_id.as_text().unwrap_or_default(), index: self.output_index.number() }
+    }
+
+    /// The piece it brings.
+    pub(super) fn piece(&mut self) -> Piece<'a> {
+        Piece {
+            kind: Scalar::None,
+            item_id: std::mem::take(&mut self.item_id),
+            output_index: std::mem::take(&mut self.output_index),
+            content_index: std::mem::take(&mut self.content_index),
+            summary_index: std::mem::take(&mut self.summary_index),
+            delta: std::mem::take(&mut self.delta),
+            logprobs: self.logprobs,
+        }
+    }
+}
+
+impl Piece<'_> {
+    pub(super) fn label(&self) -> Label<'_> {
+        Label { id: self.item_id.as_text().unwrap_or_default(), index: self.output_index.number() }
     }
 }
 

@@ -20,7 +20,7 @@ use super::minted::RESPONSE_ID;
 use crate::decode::logprobs::Logprobs;
 use crate::decode::loose::{self, Raw, Scalar};
 use crate::decode::{fill, usage};
-use frame::{Frame, Response};
+use frame::{Frame, Piece, Response};
 use items::Items;
 use mint::Mint;
 use reasoning::Form;
@@ -89,6 +89,19 @@ impl ResponsesDecoder {
         if !data.starts_with('{') {
             return Err(not_an_event(data, &format!("not a JSON object: {}", excerpt(data.as_bytes()))));
         }
+        // Most of a stream is pieces: what looks like one is read into what a piece holds.
+        if name.is_some_and(|name| name.ends_with(".delta")) || data.contains(".delta\"") {
+            let mut piece = Piece::default();
+            if fill::read(data, &mut piece).is_ok() {
+                let kind = std::mem::take(&mut piece.kind);
+                let kind = kind.as_text().and_then(|kind| kind.strip_prefix("response."));
+                if let Some(kind) = kind
+                    && self.piece(kind, &mut piece, out)?
+                {
+                    return Ok(Next::More);
+                }
+            }
+        }
         let mut frame = Frame::default();
         let Err(error) = fill::read(data, &mut frame) else { return self.read(name, &mut frame, data, out) };
         let Some(marked) = halves::with_stand_ins(data) else { return Err(not_an_event(data, &error)) };
@@ -118,23 +131,7 @@ impl ResponsesDecoder {
 
     fn typed(&mut self, kind: &str, frame: &mut Frame<'_>, out: &mut Parts) -> Result<Next, ModelError> {
         match kind {
-            "output_text.delta" => {
-                self.logprobs_of(frame.logprobs)?;
-                self.text(frame, out)?;
-            }
-            "function_call_arguments.delta"
-            | "custom_tool_call_input.delta"
-            | "code_interpreter_call_code.delta"
-            | "apply_patch_call_operation_diff.delta" => self.input(frame, out)?,
-            "reasoning_summary_text.delta" | "reasoning_summary.delta" => {
-                self.reasoning(Form::Summary, frame, out)?;
-            }
-            "reasoning_text.delta" | "reasoning.delta" => self.reasoning(Form::Content, frame, out)?,
             "output_text.done" => self.late_text(false, frame, out)?,
-            "refusal.delta" => {
-                self.refused = true;
-                self.text(frame, out)?;
-            }
             "refusal.done" => {
                 self.refused = true;
                 self.late_text(true, frame, out)?;
@@ -165,9 +162,34 @@ impl ResponsesDecoder {
                 let mut response = frame.response.take().unwrap_or_default();
                 return self.terminal(kind, &mut response, out);
             }
+            kind if kind.ends_with(".delta") => drop(self.piece(kind, &mut frame.piece(), out)?),
             _ => {}
         }
         Ok(Next::More)
+    }
+
+    /// An event that brings a piece; says whether it is of a known kind.
+    fn piece(&mut self, kind: &str, piece: &mut Piece<'_>, out: &mut Parts) -> Result<bool, ModelError> {
+        match kind {
+            "output_text.delta" => {
+                self.logprobs_of(piece.logprobs)?;
+                self.text(piece, out)?;
+            }
+            "function_call_arguments.delta"
+            | "custom_tool_call_input.delta"
+            | "code_interpreter_call_code.delta"
+            | "apply_patch_call_operation_diff.delta" => self.input(piece, out)?,
+            "reasoning_summary_text.delta" | "reasoning_summary.delta" => {
+                self.reasoning(Form::Summary, piece, out)?;
+            }
+            "reasoning_text.delta" | "reasoning.delta" => self.reasoning(Form::Content, piece, out)?,
+            "refusal.delta" => {
+                self.refused = true;
+                self.text(piece, out)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// A document that is no event: a whole response, or something in its place.

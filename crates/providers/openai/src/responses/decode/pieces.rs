@@ -5,39 +5,36 @@ use ai_provider::{ErrorClass, ModelError, StreamPart, ToolResult};
 use serde_json::Value;
 
 use super::calls::Call;
-use super::frame::Frame;
+use super::frame::{Frame, Piece};
 use super::items::{Item, Kind, Label, State};
 use super::reasoning::{Form, Part, Reasoning};
 use super::text::Text;
 use super::{MAX_INPUT, ResponsesDecoder, loose, server};
-use crate::decode::loose::Raw;
+use crate::decode::loose::{Raw, Scalar};
 
 impl ResponsesDecoder {
     /// The item of this kind that the event is about; it is opened if it was never added.
-    fn place(&mut self, frame: &mut Frame<'_>, kind: Kind, out: &mut Parts) -> Result<usize, ModelError> {
-        let id = std::mem::take(&mut frame.item_id);
-        let id = id.as_text().unwrap_or_default();
-        let label = Label { id, index: frame.output_index.number() };
+    fn place(&mut self, label: Label<'_>, kind: Kind, out: &mut Parts) -> Result<usize, ModelError> {
         if let Some(at) = self.items.find(label, kind)? {
             return Ok(at);
         }
         let state = match kind {
-            Kind::Text => State::Text(Text::open(id, None, &mut self.mint, out)),
-            Kind::Reasoning => State::Reasoning(Reasoning::open(id, &mut self.mint, out)),
+            Kind::Text => State::Text(Text::open(label.id, None, &mut self.mint, out)),
+            Kind::Reasoning => State::Reasoning(Reasoning::open(label.id, &mut self.mint, out)),
             Kind::Call => State::Call(Call::default()),
             Kind::Server | Kind::Other => State::Other,
         };
         self.items.push(label, state)
     }
 
-    pub(super) fn text(&mut self, frame: &mut Frame<'_>, out: &mut Parts) -> Result<(), ModelError> {
-        let text = frame.delta.take_text();
+    pub(super) fn text(&mut self, piece: &mut Piece<'_>, out: &mut Parts) -> Result<(), ModelError> {
+        let text = piece.delta.take_text();
         if text.is_empty() {
             return Ok(());
         }
-        let at = self.place(frame, Kind::Text, out)?;
+        let at = self.place(piece.label(), Kind::Text, out)?;
         if let Some(Item { joiner, state: State::Text(block), .. }) = self.items.get_mut(at) {
-            block.add(part_of(frame), text, self.marked, joiner, out);
+            block.add(part_of(&piece.content_index), text, self.marked, joiner, out);
         }
         Ok(())
     }
@@ -51,8 +48,8 @@ impl ResponsesDecoder {
     ) -> Result<(), ModelError> {
         let whole = if refusal { frame.refusal } else { frame.text };
         let Some((text, marked)) = whole_text(whole)? else { return Ok(()) };
-        let at = self.place(frame, Kind::Text, out)?;
-        let part = part_of(frame);
+        let at = self.place(frame.label(), Kind::Text, out)?;
+        let part = part_of(&frame.content_index);
         if let Some(Item { joiner, state: State::Text(block), .. }) = self.items.get_mut(at)
             && !block.came(part)
         {
@@ -65,16 +62,23 @@ impl ResponsesDecoder {
     pub(super) fn reasoning(
         &mut self,
         form: Form,
-        frame: &mut Frame<'_>,
+        piece: &mut Piece<'_>,
         out: &mut Parts,
     ) -> Result<(), ModelError> {
-        let text = frame.delta.take_text();
+        let text = piece.delta.take_text();
         if text.is_empty() {
             return Ok(());
         }
-        let at = self.place(frame, Kind::Reasoning, out)?;
+        let at = self.place(piece.label(), Kind::Reasoning, out)?;
         if let Some(Item { joiner, state: State::Reasoning(block), .. }) = self.items.get_mut(at) {
-            block.add(reasoning_part(form, frame), text, self.marked, joiner, &mut self.mint, out);
+            block.add(
+                reasoning_part(form, &piece.summary_index, &piece.content_index),
+                text,
+                self.marked,
+                joiner,
+                &mut self.mint,
+                out,
+            );
         }
         Ok(())
     }
@@ -86,8 +90,8 @@ impl ResponsesDecoder {
         out: &mut Parts,
     ) -> Result<(), ModelError> {
         let Some((text, marked)) = whole_text(frame.text)? else { return Ok(()) };
-        let at = self.place(frame, Kind::Reasoning, out)?;
-        let part = reasoning_part(form, frame);
+        let at = self.place(frame.label(), Kind::Reasoning, out)?;
+        let part = reasoning_part(form, &frame.summary_index, &frame.content_index);
         if let Some(Item { joiner, state: State::Reasoning(block), .. }) = self.items.get_mut(at)
             && !block.came(part)
         {
@@ -97,13 +101,13 @@ impl ResponsesDecoder {
     }
 
     /// More of the input of a call.
-    pub(super) fn input(&mut self, frame: &mut Frame<'_>, out: &mut Parts) -> Result<(), ModelError> {
-        let text = frame.delta.take_text();
+    pub(super) fn input(&mut self, piece: &mut Piece<'_>, out: &mut Parts) -> Result<(), ModelError> {
+        let text = piece.delta.take_text();
         if text.is_empty() {
             return Ok(());
         }
         self.count_input(text.len())?;
-        let at = self.place(frame, Kind::Call, out)?;
+        let at = self.place(piece.label(), Kind::Call, out)?;
         if let Some(Item { joiner, state: State::Call(call), .. }) = self.items.get_mut(at) {
             call.add(text, self.marked, joiner, out)?;
         }
@@ -114,8 +118,7 @@ impl ResponsesDecoder {
     pub(super) fn late_input(&mut self, frame: &mut Frame<'_>) -> Result<(), ModelError> {
         let Some((text, _)) = whole_text(frame.arguments)? else { return Ok(()) };
         self.count_input(text.len())?;
-        let id = std::mem::take(&mut frame.item_id);
-        let label = Label { id: id.as_text().unwrap_or_default(), index: frame.output_index.number() };
+        let label = frame.label();
         let Some(at) = self.items.find(label, Kind::Call)? else { return Ok(()) };
         if let Some(Item { state: State::Call(call), .. }) = self.items.get_mut(at) {
             call.note_whole(text.into_owned());
@@ -136,8 +139,7 @@ impl ResponsesDecoder {
         let Some(raw) = frame.annotation.0 else { return Ok(()) };
         let Ok(annotation) = serde_json::from_str::<Value>(raw.get()) else { return Ok(()) };
         self.sources.add(&annotation, &self.mint, out)?;
-        let id = std::mem::take(&mut frame.item_id);
-        let label = Label { id: id.as_text().unwrap_or_default(), index: frame.output_index.number() };
+        let label = frame.label();
         if let Ok(Some(at)) = self.items.find(label, Kind::Text)
             && let Some(Item { state: State::Text(block), .. }) = self.items.get_mut(at)
         {
@@ -165,14 +167,14 @@ impl ResponsesDecoder {
     }
 }
 
-fn part_of(frame: &Frame<'_>) -> i64 {
-    frame.content_index.number().unwrap_or_default()
+fn part_of(content_index: &Scalar<'_>) -> i64 {
+    content_index.number().unwrap_or_default()
 }
 
-fn reasoning_part(form: Form, frame: &Frame<'_>) -> Part {
+fn reasoning_part(form: Form, summary_index: &Scalar<'_>, content_index: &Scalar<'_>) -> Part {
     let index = match form {
-        Form::Summary => &frame.summary_index,
-        Form::Content => &frame.content_index,
+        Form::Summary => summary_index,
+        Form::Content => content_index,
     };
     Part { form, index: index.number().unwrap_or_default() }
 }
