@@ -4,6 +4,18 @@
 
 #[cfg(doctest)]
 mod guides {
+    #[doc = include_str!("../../docs/guide/first-agent.md")]
+    struct FirstAgent;
+
+    #[doc = include_str!("../../docs/guide/own-tool.md")]
+    struct OwnTool;
+
+    #[doc = include_str!("../../docs/guide/own-provider.md")]
+    struct OwnProvider;
+
+    #[doc = include_str!("../../docs/guide/testing-an-agent.md")]
+    struct TestingAnAgent;
+
     #[doc = include_str!("../../docs/guide/retry-and-keys.md")]
     struct RetryAndKeys;
 }

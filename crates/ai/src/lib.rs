@@ -7,6 +7,7 @@
 //! | contract: messages, parts, errors, `LanguageModel` | [`provider`] | `ai-provider` |
 //! | registry, tools, runs, `create_agent` | the root of this crate | `ai-core` |
 //! | an agent as a stream of user-interface chunks | [`Agent`], [`agent_loop`] | `agent-loop` |
+//! | keys that rotate, retries, fallbacks | [`retry`] | `retry` |
 //! | OpenAI, Azure and compatible servers | `openai`, [`builtin`](mod@builtin) | `ai-openai` |
 //! | Anthropic | `anthropic`, [`builtin`](mod@builtin) | `ai-anthropic` |
 //! | Google | `google`, [`builtin`](mod@builtin) | `ai-google` |
@@ -18,6 +19,7 @@
 //! | `openai` | yes | OpenAI (Responses and Chat Completions), Azure, and the servers compatible with them |
 //! | `anthropic` | yes | Anthropic's Messages; with `openai`, Anthropic's models at Azure too |
 //! | `google` | yes | Google's Gemini |
+//! | `retry` | yes | keys that rotate, retries and fallbacks around any model |
 //!
 //! # Example
 //!
@@ -44,6 +46,8 @@ pub use ai_google as google;
 #[cfg(feature = "openai")]
 pub use ai_openai as openai;
 pub use ai_provider as provider;
+#[cfg(feature = "retry")]
+pub use retry;
 
 pub use builtin::builtin;
 pub use env::EnvKeys;
