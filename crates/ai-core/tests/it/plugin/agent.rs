@@ -306,7 +306,7 @@ async fn the_callers_control_works_inside_the_plugins() {
             self.0.note("own tool");
             run
         }
-        async fn on_step_end(&self, _: &ai_core::run::StepRecord) {
+        async fn on_step_end(&self, _: &Arc<ai_core::run::StepRecord>) {
             self.0.note("own step end");
         }
         async fn stop_when(&self, _: &StepView<'_>) -> Vec<ai_core::run::Verdict> {

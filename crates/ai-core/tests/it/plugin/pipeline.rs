@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use ai_core::plugin::{Plugin, Plugins, RequestContext, Stage};
+use ai_core::plugin::{CallParams, Plugin, Plugins, RequestContext, Stage};
 use ai_core::{
     ErrorKind, ModelRef, PluginError, Registry, generate_text, resolve_language_model, stream_text,
 };
@@ -114,9 +114,9 @@ async fn all_hooks_of_a_request_see_one_context() {
         }
         async fn transform_params(
             &self,
-            params: ai_core::plugin::CallParams,
+            params: CallParams,
             ctx: &RequestContext,
-        ) -> Result<ai_core::plugin::CallParams, PluginError> {
+        ) -> Result<CallParams, PluginError> {
             assert_eq!(*ctx.get_or_insert_with(|| 2_u8), 1);
             ctx.insert(3_u8);
             assert_eq!(*ctx.get::<u8>().unwrap(), 3);
@@ -307,4 +307,31 @@ async fn a_model_that_is_only_found_is_no_request() {
     while answer.next().await.is_some() {}
     assert_eq!(log.count("x middleware"), 1, "it keeps its middleware");
     assert_eq!(hooks(&log, "x"), twice);
+}
+
+/// [AC-136]
+#[tokio::test]
+async fn instructions_of_a_single_call_stand_in_front_of_its_messages() {
+    struct Brief;
+    #[async_trait]
+    impl Plugin for Brief {
+        fn name(&self) -> &str {
+            "brief"
+        }
+        async fn transform_params(
+            &self,
+            mut params: CallParams,
+            _: &RequestContext,
+        ) -> Result<CallParams, PluginError> {
+            assert_eq!(params.instructions, None, "what the caller wrote is a message");
+            params.instructions = Some("Be brief.".to_owned());
+            Ok(params)
+        }
+    }
+    let model = ScriptedModel::new().repeat(reply());
+    let registry = registry(&model, &Log::default());
+    let request = Request::new([Message::system("S"), Message::user("Hi")]);
+    generate_text(&registry, "one:m", request).with_plugins(&Plugins::new().with(Brief)).await.unwrap();
+    let sent: Vec<_> = model.requests()[0].messages.iter().map(|message| Message::clone(message)).collect();
+    assert_eq!(sent, [Message::system("Be brief."), Message::system("S"), Message::user("Hi")]);
 }
