@@ -158,7 +158,7 @@ impl Conformance {
         self
     }
 
-    /// Sets at how many places each body is cut and broken off, evenly spread and around the ends of events: 2,000
+    /// Sets at how many places each body is cut and broken off, evenly spread and around the ends of events: 4,000
     /// by default, 64 over sockets, which is every place of most samples.
     #[must_use]
     pub fn places(mut self, most: usize) -> Self {

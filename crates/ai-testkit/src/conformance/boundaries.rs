@@ -3,7 +3,7 @@
 use crate::cut::Cut;
 
 /// Of longer bodies, not every place is tried: a suite that takes minutes is not run.
-pub(super) const PLACES: usize = 2_000;
+pub(super) const PLACES: usize = 4_000;
 
 /// With sockets, each place takes a connection.
 pub(super) const PLACES_ON_SOCKETS: usize = 64;

@@ -1,10 +1,11 @@
-//! Writes the seeds into the folders libFuzzer reads: `fuzz/corpus/TARGET/seed-NAME`.
+#![no_main]
+//! A target in name only: it writes the seeds of the others where libFuzzer reads them, `fuzz/corpus/TARGET/seed-NAME`.
+//! As a program of its own it could not share the instrumented build.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
-fn main() -> io::Result<()> {
+fn write_seeds() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     for target in fuzz::TARGETS {
         let folder = corpus.join(target);
@@ -17,3 +18,8 @@ fn main() -> io::Result<()> {
     }
     Ok(())
 }
+
+libfuzzer_sys::fuzz_target!(
+    init: write_seeds().expect("the seeds cannot be written"),
+    |_data: &[u8]| {}
+);
