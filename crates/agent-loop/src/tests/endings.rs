@@ -25,7 +25,7 @@ struct Control {
 
 #[async_trait]
 impl LoopControl for Control {
-    async fn on_step_end(&self, _: &StepRecord) {}
+    async fn on_step_end(&self, _: &Arc<StepRecord>) {}
 
     async fn stop_when(&self, _: &StepView<'_>) -> Vec<Verdict> {
         self.verdicts.clone()

@@ -2,14 +2,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ai_provider::{ModelError, ModelStream, Request, ToolCall};
+use ai_provider::{AttemptEvent, ModelError, ModelStream, Request, ToolCall};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 
 use super::{CallParams, Pipeline, Plugins, RequestContext, RequestResult, StreamEnd};
 use crate::error::Error;
-use crate::run::{Outcome, StepRecord, Verdict};
-use crate::tool::ToolStream;
+use crate::run::{Outcome, StepRecord, ToolRecord, Verdict};
+use crate::tool::{ToolContext, ToolStream};
 use crate::tool_loop::{LoopControl, OnError, RunEnd, StepFailure, StepOverrides, StepView};
 
 /// The plugins of an agent, with the context it was made with.
@@ -65,6 +65,22 @@ struct Around {
 
 #[async_trait]
 impl LoopControl for Around {
+    async fn on_start(&self) {
+        self.control.on_start().await;
+    }
+
+    async fn on_tool_start(&self, call: &ToolCall, ctx: &ToolContext) {
+        self.control.on_tool_start(call, ctx).await;
+    }
+
+    async fn on_tool_end(&self, record: &ToolRecord) {
+        self.control.on_tool_end(record).await;
+    }
+
+    fn on_attempt(&self, event: &AttemptEvent) {
+        self.control.on_attempt(event);
+    }
+
     async fn prepare_step(&self, step: &StepView<'_>) -> StepOverrides {
         self.control.prepare_step(step).await
     }
@@ -73,7 +89,7 @@ impl LoopControl for Around {
         self.control.around_tool(call, run)
     }
 
-    async fn on_step_end(&self, step: &StepRecord) {
+    async fn on_step_end(&self, step: &Arc<StepRecord>) {
         self.control.on_step_end(step).await;
     }
 

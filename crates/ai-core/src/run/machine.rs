@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ai_provider::{Id, Message, ToolCall, ToolResult, Usage};
+use ai_provider::{Id, Message, ModelError, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::calls::CallState;
@@ -153,6 +153,20 @@ impl Run {
 
     /// What the model is to be told at the end of its next request. It is no part of the history.
     pub fn note(&self) -> Option<String> {
+        let notes: Vec<_> = [self.retry_note(), self.limit_note()].into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join("\n\n"))
+    }
+
+    /// An answer that broke off was shown, and the model knows nothing of it.
+    fn retry_note(&self) -> Option<String> {
+        let failed = self.failed_steps.last().filter(|failed| failed.step == self.step())?;
+        (!failed.partial.parts.is_empty()).then(|| {
+            "Note from the program: your answer to this broke off and does not count. Give it again from its beginning."
+                .to_owned()
+        })
+    }
+
+    fn limit_note(&self) -> Option<String> {
         if self.is_closing_step() {
             let text = "Note from the program: the limit of steps is reached and no tool can be called any more. \
                         Answer now with what you have, and say what is left undone.";
@@ -172,6 +186,35 @@ impl Run {
     pub fn may_retry(&self) -> bool {
         matches!(self.phase, Phase::Model { .. })
             && self.failed_steps.len() < usize::try_from(self.config.step_retries).unwrap_or(usize::MAX)
+    }
+
+    /// Lets a run that failed, was cancelled or has spent a budget go on behind its last complete step. No tool runs
+    /// again; what the model had said in the step that broke off is kept among the
+    /// [`failed_steps`](Self::failed_steps). Gives whether there is anything to go on with: not in a run that ended
+    /// otherwise, nor in one whose last answer is complete.
+    pub fn reopen(&mut self) -> bool {
+        let Phase::Done(outcome) = &self.phase else { return false };
+        let broken_off = match outcome {
+            Outcome::Failed { error, partial } => partial.clone().map(|partial| (error.clone(), *partial)),
+            Outcome::Cancelled { partial } => {
+                partial.clone().map(|partial| (ModelError::cancelled().record(), *partial))
+            }
+            Outcome::Budget { .. } => None,
+            _ => return false,
+        };
+        let answered = matches!(
+            self.new_messages.last().map(|last| &**last),
+            Some(Message::Assistant(last)) if last.tool_calls().all(|call| call.provider_executed)
+        );
+        if answered && broken_off.is_none() {
+            return false;
+        }
+        if let Some((error, partial)) = broken_off {
+            let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX).saturating_add(1);
+            Arc::make_mut(&mut self.failed_steps).push(FailedStep { step, error, partial });
+        }
+        self.phase = Phase::Prepare;
+        true
     }
 
     /// The calls that wait for a person.

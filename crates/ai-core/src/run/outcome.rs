@@ -136,4 +136,7 @@ pub struct TerminalRecord {
     /// A stable key for translations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Whether the other calls of the same answer are cut short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel_siblings: bool,
 }

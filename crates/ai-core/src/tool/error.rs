@@ -43,7 +43,8 @@ impl ToolError {
         Self(Kind::Terminal(failure))
     }
 
-    pub(crate) fn timed_out(limit: Duration) -> Self {
+    /// It took longer than this.
+    pub fn timed_out(limit: Duration) -> Self {
         Self(Kind::TimedOut(limit))
     }
 

@@ -23,6 +23,7 @@ impl TerminalPermit {
             tool_name: self.tool,
             message: message.into(),
             key: None,
+            cancel_siblings: false,
         })
     }
 }
@@ -43,6 +44,14 @@ impl TerminalFailure {
     #[must_use]
     pub fn with_key(mut self, key: impl Into<String>) -> Self {
         self.0.key = Some(key.into());
+        self
+    }
+
+    /// Cuts the other calls of the same answer short instead of letting them finish. Those that were running get
+    /// what an interrupted call gets, the others are not run.
+    #[must_use]
+    pub fn cancelling_siblings(mut self) -> Self {
+        self.0.cancel_siblings = true;
         self
     }
 

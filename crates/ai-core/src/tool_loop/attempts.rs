@@ -1,12 +1,16 @@
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ai_provider::{AttemptEvent, Event, EventSink};
 
+use super::control::LoopControl;
+
 /// Attempt events on their way from the model's context to the stream of the run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Attempts {
+    control: Arc<dyn LoopControl>,
     /// Kept beside the queue, so that asking costs no lock per delta.
     waiting: AtomicUsize,
     queue: Mutex<VecDeque<AttemptEvent>>,
@@ -16,6 +20,10 @@ pub(super) struct Attempts {
 const MOST: usize = 1024;
 
 impl Attempts {
+    pub(super) fn new(control: Arc<dyn LoopControl>) -> Self {
+        Self { control, waiting: AtomicUsize::new(0), queue: Mutex::default() }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.load(Ordering::Acquire) == 0
     }
@@ -34,6 +42,9 @@ impl Attempts {
 impl EventSink for Attempts {
     fn emit(&self, event: Event) {
         let Event::Attempt(attempt) = event else { return };
+        if catch_unwind(AssertUnwindSafe(|| self.control.on_attempt(&attempt))).is_err() {
+            tracing::error!("the hook `on_attempt` panicked");
+        }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.len() >= MOST {
             queue.pop_front();

@@ -2,32 +2,45 @@ use std::fmt;
 use std::sync::Arc;
 
 use ai_provider::{
-    AssistantMessage, LanguageModel, Message, ModelError, ProviderOptions, Settings, ToolCall, ToolChoice,
-    Usage,
+    AssistantMessage, AttemptEvent, LanguageModel, Message, ModelError, ProviderOptions, Settings, ToolCall,
+    ToolChoice, Usage,
 };
 use async_trait::async_trait;
 
 use super::event::RunEnd;
-use crate::run::{Run, RunSnapshot, StepRecord, Verdict};
-use crate::tool::{ToolSet, ToolStream};
+use crate::run::{Run, RunSnapshot, StepRecord, ToolRecord, Verdict};
+use crate::tool::{ToolContext, ToolSet, ToolStream};
 
 /// The loop's one seam: what a layer above takes part in. One value serves one run.
 ///
 /// The async methods are awaited in the run's own future: they run only while the stream is polled.
 #[async_trait]
 pub trait LoopControl: Send + Sync {
+    /// Once, before anything else of the run. An interrupted run is told too.
+    async fn on_start(&self) {}
+
     /// Before each step: what this step shall have otherwise.
     async fn prepare_step(&self, _step: &StepView<'_>) -> StepOverrides {
         StepOverrides::default()
     }
+
+    /// Before a tool runs. Calls of one step run side by side, and so do these.
+    async fn on_tool_start(&self, _call: &ToolCall, _ctx: &ToolContext) {}
 
     /// Wraps the run of a tool. `run` is lazy: nothing has happened before it is polled.
     fn around_tool(&self, _call: &ToolCall, run: ToolStream) -> ToolStream {
         run
     }
 
+    /// When a call is over, before its result is shown: once for each call, whether or not it ran. For calls that
+    /// were cut or never ran, at the end of the step.
+    async fn on_tool_end(&self, _record: &ToolRecord) {}
+
+    /// When an attempt to call a model is reported. Must not block.
+    fn on_attempt(&self, _event: &AttemptEvent) {}
+
     /// After each step.
-    async fn on_step_end(&self, _step: &StepRecord) {}
+    async fn on_step_end(&self, _step: &Arc<StepRecord>) {}
 
     /// At the end of a step after which the run could go on: whether it shall.
     async fn stop_when(&self, _step: &StepView<'_>) -> Vec<Verdict> {
@@ -66,7 +79,8 @@ pub struct StepView<'a> {
 }
 
 impl<'a> StepView<'a> {
-    pub(super) fn new(run: &'a Run) -> Self {
+    /// The view of this run.
+    pub fn new(run: &'a Run) -> Self {
         Self { run }
     }
 

@@ -112,7 +112,7 @@ impl Driver {
             live: Live::new(run, Arc::clone(&options.control), Arc::clone(&decisions)),
             step: Step::new(&config, None, StepOverrides::default()),
             interrupt: Interrupt::new(options.cancel.clone(), options.deadline),
-            attempts: Arc::default(),
+            attempts: Arc::new(Attempts::new(Arc::clone(&options.control))),
             held: None,
             plugins,
             config,
@@ -159,8 +159,9 @@ impl Driver {
         self.finish(&co, &span).await;
     }
 
-    /// Lets the plugins change what holds for the whole run.
+    /// Announces the run, and lets the plugins change what holds for all of it.
     async fn begin(&mut self) -> Result<(), Interruption> {
+        self.interrupt.last_word(guarded(self.options.control.on_start())).await;
         let Some(plugins) = &self.plugins else { return Ok(()) };
         match self.interrupt.race(plugins.start(self.config.params())).await? {
             Ok(params) => self.config = Arc::new(self.config.with_params(params)),
@@ -283,6 +284,7 @@ impl Driver {
         while let Some(record) = self.live.next_complete_step() {
             for tool in &record.tools {
                 if self.step.finished.insert(tool.result.tool_call_id.clone()) {
+                    self.interrupt.last_word(guarded(self.options.control.on_tool_end(tool))).await;
                     co.give(LoopEvent::Tool(ToolEvent::Finished(Box::new(tool.clone())))).await;
                 }
             }

@@ -69,15 +69,20 @@ impl Interrupt {
 
     /// Awaits a future that is to hear of something that has happened, whether or not the run is cut. Once it is,
     /// the future has [`GRACE`] left, so that one that hangs does not hold the run.
-    pub(super) async fn last_word<F: Future<Output = ()>>(&mut self, future: F) {
+    pub(super) async fn last_word<F: Future>(&mut self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let first = poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending => self.poll(cx).map(|_| false),
+            Poll::Ready(said) => Poll::Ready(Some(said)),
+            Poll::Pending => self.poll(cx).map(|_| None),
         });
-        if !first.await && tokio::time::timeout(GRACE, future).await.is_err() {
+        if let Some(said) = first.await {
+            return Some(said);
+        }
+        let said = tokio::time::timeout(GRACE, future).await.ok();
+        if said.is_none() {
             tracing::warn!(grace = ?GRACE, "a hook of an interrupted run did not end in time and was dropped");
         }
+        said
     }
 
     /// Stops the clock: the time until [`resume`](Self::resume) does not count.

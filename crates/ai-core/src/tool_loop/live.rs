@@ -8,7 +8,7 @@ use super::control::LoopControl;
 use super::event::{RunEnd, ToolEvent};
 use super::handle::Decisions;
 use super::tools::Tools;
-use crate::run::{Input, Interruption, Outcome, Run, StepRecord};
+use crate::run::{Input, Interruption, Outcome, Run, StepRecord, ToolRecord};
 
 /// The run with what is under way: what must be settled exactly once, by `Drop` if need be.
 pub(super) struct Live {
@@ -100,10 +100,14 @@ impl Live {
         self.decisions.close();
     }
 
+    /// Drops the tools that run, and gives what is to be said of them.
+    pub(super) fn cut_tools(&mut self) -> Vec<ToolRecord> {
+        self.tools.take().map(|mut tools| tools.cut()).unwrap_or_default()
+    }
+
     /// Cuts the run. Running tools are dropped, and what is said of them stands in the history.
     pub(super) fn interrupt(&mut self, by: Interruption) {
-        let cut = self.tools.take().map(|mut tools| tools.cut()).unwrap_or_default();
-        for record in cut {
+        for record in self.cut_tools() {
             self.feed(Input::ToolFinished(Box::new(record)));
         }
         let partial = self.partial();

@@ -79,12 +79,19 @@ impl StopWhen {
         Self(Arc::new(Awaited { name: name.into(), holds }))
     }
 
+    /// Input waits for the model: `waits` is asked at each boundary. The run ends cleanly, as
+    /// [`Outcome::SteerYield`](crate::run::Outcome::SteerYield), so that another one can take the input up.
+    pub fn input_waits(waits: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self::sync(move |_| waits().then_some(Verdict::SteerYield))
+    }
+
     fn sync(holds: impl Fn(&StepView<'_>) -> Option<Verdict> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Immediate(holds)))
     }
 
-    pub(super) fn ask<'a>(&'a self, step: &'a StepView<'_>, scope: &RunScope) -> Asking<'a> {
-        self.0.ask(step, scope)
+    /// Asks it about this step. `scope` is where it keeps what it counts.
+    pub async fn ask(&self, step: &StepView<'_>, scope: &RunScope) -> Option<Verdict> {
+        self.0.ask(step, scope).await
     }
 }
 

@@ -1,11 +1,12 @@
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ai_provider::{ToolCall, ToolOutput, ToolResult};
-use futures_util::{StreamExt, future, stream};
+use futures_util::{FutureExt, StreamExt, future, stream};
 use tokio::time::{Instant, Sleep};
 
 use super::co::{Co, CoStream};
@@ -23,9 +24,10 @@ const ERROR_LENGTH: usize = 16 << 10;
 pub(super) async fn run(co: Co<ToolEvent>, job: Job, control: Arc<dyn LoopControl>, policy: ToolPolicy) {
     let Job { call, tool, effect, timeout, ctx, .. } = job;
     co.give(ToolEvent::Started(call.clone())).await;
-    let elapsed = Arc::new(Mutex::new(Duration::ZERO));
+    hear(control.on_tool_start(&call, &ctx)).await;
+    let watch = Arc::new(Mutex::new(Stopwatch::default()));
     let limit = timeout.or(policy.timeout);
-    let inner = timed(guarded(tool, &call, ctx.clone(), limit), Arc::clone(&elapsed));
+    let inner = timed(guarded(tool, &call, ctx.clone(), limit), Arc::clone(&watch));
     // A panic of a hook around the tool stays in this call as well, whether it wraps or runs.
     let wrapped = catch_unwind(AssertUnwindSafe(|| control.around_tool(&call, inner)))
         .unwrap_or_else(|panic| failing(ToolError::panicked(&*panic)));
@@ -46,14 +48,22 @@ pub(super) async fn run(co: Co<ToolEvent>, job: Job, control: Arc<dyn LoopContro
             None => break Err(ToolError::new("the tool ended without a result")),
         }
     };
-    let duration = *elapsed.lock().unwrap_or_else(PoisonError::into_inner);
+    let duration = read(&watch).elapsed();
     // What the tool held ends before its result is told: the history among it, which is about to grow.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(wrapped))) {
         tracing::error!(tool = call.name, error = %ToolError::panicked(&*panic), "a tool panicked when it was dropped");
     }
     let record = conclude(&call, effect, &ctx, last, duration, policy.output_bytes);
     drop(ctx);
+    hear(control.on_tool_end(&record)).await;
     co.give(ToolEvent::Finished(Box::new(record))).await;
+}
+
+/// A panic of a hook beside a tool is no failure of the tool.
+async fn hear(hook: impl Future<Output = ()>) {
+    if let Err(panic) = AssertUnwindSafe(hook).catch_unwind().await {
+        tracing::error!(error = %ToolError::panicked(&*panic), "a hook beside a tool panicked");
+    }
 }
 
 /// The tool's own stream: lazy, its panics caught, its time bounded.
@@ -113,16 +123,36 @@ impl Clock {
 }
 
 /// Measures from the first poll of the tool to its last item, so that hooks around it do not count.
-fn timed(mut stream: ToolStream, elapsed: Arc<Mutex<Duration>>) -> ToolStream {
-    let mut started = None;
+fn timed(mut stream: ToolStream, watch: Arc<Mutex<Stopwatch>>) -> ToolStream {
     Box::pin(stream::poll_fn(move |cx| {
-        let started = *started.get_or_insert_with(Instant::now);
+        read(&watch).started.get_or_insert_with(Instant::now);
         let item = stream.poll_next_unpin(cx);
         if matches!(item, Poll::Ready(Some(ToolYield::Final(_)) | None)) {
-            *elapsed.lock().unwrap_or_else(PoisonError::into_inner) = started.elapsed();
+            read(&watch).stop();
         }
         item
     }))
+}
+
+fn read(watch: &Mutex<Stopwatch>) -> MutexGuard<'_, Stopwatch> {
+    watch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long a tool took, up to now if something around it cut it short.
+#[derive(Default)]
+struct Stopwatch {
+    started: Option<Instant>,
+    took: Option<Duration>,
+}
+
+impl Stopwatch {
+    fn stop(&mut self) {
+        self.took = Some(self.elapsed());
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.took.or_else(|| Some(self.started?.elapsed())).unwrap_or_default()
+    }
 }
 
 fn conclude(

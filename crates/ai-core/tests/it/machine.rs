@@ -271,6 +271,7 @@ fn a_terminal_failure_ends_the_run_when_its_siblings_are_done() {
         tool_name: "f".to_owned(),
         message: "The account is closed.".to_owned(),
         key: None,
+        cancel_siblings: false,
     };
     let result = ToolResult::new("a", "f", ToolOutput::ErrorText(String::new()));
     let mut record = ToolRecord::not_run(result, ToolStatus::Failed);
@@ -334,6 +335,7 @@ fn a_terminal_failure_leaves_no_call_of_the_caller_unanswered() {
         tool_name: "f".to_owned(),
         message: "Closed.".to_owned(),
         key: None,
+        cancel_siblings: false,
     };
     let result = ToolResult::new("b", "f", ToolOutput::ErrorText("Closed.".to_owned()));
     let mut record = ToolRecord::not_run(result, ToolStatus::Failed);

@@ -27,7 +27,7 @@ impl LoopControl for Seam {
         let mut overrides = self.overrides.lock().unwrap();
         if overrides.is_empty() { StepOverrides::default() } else { overrides.remove(0) }
     }
-    async fn on_step_end(&self, step: &StepRecord) {
+    async fn on_step_end(&self, step: &Arc<StepRecord>) {
         self.log.lock().unwrap().push(format!("end {}", step.step));
     }
     async fn stop_when(&self, step: &StepView<'_>) -> Vec<Verdict> {
@@ -272,7 +272,7 @@ impl LoopControl for Panics {
     fn around_tool(&self, _: &ai_provider::ToolCall, _: ai_core::ToolStream) -> ai_core::ToolStream {
         panic!("around_tool")
     }
-    async fn on_step_end(&self, _: &StepRecord) {
+    async fn on_step_end(&self, _: &Arc<StepRecord>) {
         panic!("on_step_end")
     }
     async fn stop_when(&self, _: &StepView<'_>) -> Vec<Verdict> {
@@ -317,7 +317,7 @@ async fn a_hook_hears_of_a_step_that_a_cancel_closes_and_of_the_end_but_cannot_h
     }
     #[async_trait]
     impl LoopControl for Stores {
-        async fn on_step_end(&self, step: &StepRecord) {
+        async fn on_step_end(&self, step: &Arc<StepRecord>) {
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             self.steps.lock().unwrap().push(step.step);
         }

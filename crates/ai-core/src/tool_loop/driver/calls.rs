@@ -12,7 +12,7 @@ use super::super::event::{LoopEvent, ToolEvent};
 use super::super::policy::ApprovalPolicy;
 use super::super::tools::{Job, Tools};
 use super::{Driver, guarded};
-use crate::run::{ApprovalVerdict, Input, Interruption, ToolRecord, ToolStatus};
+use crate::run::{ApprovalVerdict, Input, Interruption, Next, ToolRecord, ToolStatus};
 use crate::tool::{InvalidCall, ToolContext};
 
 /// The calls' part of a step.
@@ -97,7 +97,10 @@ impl Driver {
         for job in self.jobs(calls) {
             match job {
                 Ok(job) => jobs.push(job),
-                Err(record) => self.tool_finished(co, record).await,
+                Err(record) => {
+                    self.interrupt.last_word(guarded(self.options.control.on_tool_end(&record))).await;
+                    self.tool_finished(co, record).await;
+                }
             }
         }
         let (control, traced) = (Arc::clone(&self.options.control), self.config.traced);
@@ -109,10 +112,36 @@ impl Driver {
                 Poll::Pending => live.poll_tools(cx).map(Ok),
             });
             match event.await? {
-                Some(ToolEvent::Finished(record)) => self.tool_finished(co, record).await,
+                Some(ToolEvent::Finished(record)) => {
+                    let alone = record.terminal.as_ref().is_some_and(|terminal| terminal.cancel_siblings);
+                    self.tool_finished(co, record).await;
+                    if alone {
+                        self.cut_siblings(co).await;
+                        return Ok(());
+                    }
+                }
                 Some(event) => co.give(LoopEvent::Tool(event)).await,
                 None => return Ok(()),
             }
+        }
+    }
+
+    /// Ends the calls that are left: those that run are cut, the others never run.
+    async fn cut_siblings(&mut self, co: &Co<LoopEvent>) {
+        let mut records = self.live.cut_tools();
+        let cut: HashSet<_> = records.iter().map(|record| record.result.tool_call_id.clone()).collect();
+        if let Next::CallTools { calls } = self.live.run().next() {
+            let left = calls.into_iter().filter(|call| !cut.contains(&call.id));
+            records.extend(left.map(|call| {
+                let text = "Not run: another tool of the same answer ended the run.".to_owned();
+                let result =
+                    ToolResult::new(call.id.clone(), call.name.as_str(), ToolOutput::ErrorText(text));
+                ToolRecord::not_run(result, ToolStatus::Skipped)
+            }));
+        }
+        for record in records {
+            self.interrupt.last_word(guarded(self.options.control.on_tool_end(&record))).await;
+            self.tool_finished(co, Box::new(record)).await;
         }
     }
 

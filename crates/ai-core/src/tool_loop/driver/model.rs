@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ai_provider::{
-    Assembled, CallContext, ErrorClass, Id, ModelError, ModelStream, Request, StreamPart, ToolCall,
+    Assembled, AssistantMessage, CallContext, ErrorClass, Id, ModelError, ModelStream, Request, RetryError,
+    StreamPart, ToolCall,
 };
 use serde_json::Value;
 use tracing::Span;
@@ -142,10 +143,12 @@ impl Driver {
         }
         let partial = self.live.partial();
         let step = self.live.run().step();
-        let may_retry = self.live.run().may_retry();
+        let may_retry = self.live.run().may_retry() && repeatable(&error, &partial);
         let failure = StepFailure { step, error: &error, partial: &partial, may_retry };
-        let decided = self.interrupt.race(guarded(self.options.control.on_step_error(&failure))).await?;
-        let retry = may_retry && decided == OnError::Retry;
+        // The error came first: a cancel from here on keeps the step from being tried again, and nothing else.
+        let heard = self.interrupt.last_word(guarded(self.options.control.on_step_error(&failure))).await;
+        let cut = self.interrupt.is_cancelled() || self.interrupt.is_time_up();
+        let retry = may_retry && !cut && heard == Some(OnError::Retry);
         self.live.abandon_answer();
         self.live.feed(Input::ModelFailed { error: error.record(), partial, retry });
         if retry {
@@ -155,6 +158,12 @@ impl Driver {
         }
         Ok(())
     }
+}
+
+/// Whether a step that failed like this can be made again without doing anything twice. Below this loop all attempts
+/// were made already where there is a [`RetryError`]; and what the provider's own tools do is not known.
+fn repeatable(error: &ModelError, partial: &AssistantMessage) -> bool {
+    RetryError::of(error).is_none() && !partial.tool_calls().any(|call| call.provider_executed)
 }
 
 /// One poll of the model: the interruption first, so that a cancel before a poll wins over an item that is
