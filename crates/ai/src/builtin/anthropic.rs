@@ -1,4 +1,4 @@
-use ai_core::{ProviderExtension, ProviderSettings, ToolCapability, ToolPatch, Variant};
+use ai_core::{ProviderExtension, ToolCapability, ToolPatch};
 use ai_provider::ModelError;
 
 use super::settings::{SecretKeys, connect, family, keys, settings};
@@ -31,7 +31,7 @@ pub(super) fn extension() -> ProviderExtension<AnthropicSettings> {
 
 /// A variant of another provider that serves models of Anthropic offers the same.
 #[cfg(feature = "openai")]
-pub(super) fn with_tools<S: ProviderSettings>(variant: Variant<S>) -> Variant<S> {
+pub(super) fn with_tools<S: ai_core::ProviderSettings>(variant: ai_core::Variant<S>) -> ai_core::Variant<S> {
     tools().into_iter().fold(variant, |variant, (capability, patch)| variant.tool(capability, patch))
 }
 

@@ -91,14 +91,12 @@ pub fn extensions() -> Vec<AnyExtension> {
     #[allow(unused_mut, reason = "without a feature there are none")]
     let mut extensions = Vec::<AnyExtension>::new();
     #[cfg(feature = "openai")]
-    {
-        extensions.push(openai::extension().into());
-        extensions.push(azure::extension().into());
-        extensions.extend(compatible::extensions());
-    }
+    extensions.extend([openai::extension().into(), azure::extension().into()]);
+    #[cfg(feature = "openai")]
+    extensions.extend(compatible::extensions());
     #[cfg(feature = "anthropic")]
-    extensions.push(anthropic::extension().into());
+    extensions.extend([anthropic::extension().into()]);
     #[cfg(feature = "google")]
-    extensions.push(google::extension().into());
+    extensions.extend([google::extension().into()]);
     extensions
 }
