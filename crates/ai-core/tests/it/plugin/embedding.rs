@@ -11,12 +11,15 @@ use async_trait::async_trait;
 
 use super::recorder::{Fault, Log, hooks, plugins, recorder};
 
+/// The texts of a call and its request id.
+type Sent = (Vec<String>, String);
+
 /// Takes two texts a call and a second for each; the vector of a text is its number.
 #[derive(Clone)]
 struct Embedder {
     target: TargetId,
     parallel: bool,
-    calls: Arc<Mutex<Vec<(Vec<String>, String)>>>,
+    calls: Arc<Mutex<Vec<Sent>>>,
     running: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
