@@ -46,8 +46,12 @@ impl InputSchema {
         #[cfg(feature = "schema-validation")]
         if let Some(validator) = &self.validator {
             let problems = validator.iter_errors(input).take(MOST).map(|error| {
-                let path = error.instance_path().to_string();
-                if path.is_empty() { error.to_string() } else { format!("at `{path}`: {error}") }
+                let path: Vec<_> = error.instance_path().iter().map(|at| at.to_string()).collect();
+                if path.is_empty() {
+                    error.to_string()
+                } else {
+                    format!("{}: {error}", place(&path.join(".")))
+                }
             });
             return verdict(problems.collect());
         }
