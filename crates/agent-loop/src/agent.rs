@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::reply::{AgentError, AgentReply, fold};
 use crate::stream::AgentStream;
-use crate::ui::{UiSettings, plain};
+use crate::ui::{UiProtocol, UiSettings, plain};
 
 /// A [`ToolLoop`] for those who watch it: each call is one pass of the loop, as a stream of chunks for a user
 /// interface or as one reply.
@@ -51,6 +51,12 @@ impl Agent {
     fn change(mut self, change: impl FnOnce(&mut UiSettings)) -> Self {
         change(Arc::make_mut(&mut self.ui));
         self
+    }
+
+    /// Sets the level at which chunks are written: that of the oldest client that reads them. Default: 7.
+    #[must_use]
+    pub fn with_ui_protocol(self, protocol: UiProtocol) -> Self {
+        self.change(|ui| ui.protocol = protocol)
     }
 
     /// Sets the id of the message a run gives. Default: a random UUID for a new message, and none where the

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | run an agent and show what it does | [`Agent::stream`], [`AgentEvent`], [`UiChunk`] |
 //! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
-//! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`] |
+//! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`], [`SSE_HEADERS`], [`UiProtocol`] |
+//! | read such a stream | [`SseReader`], [`UiProtocol::decode`] |
 //!
 //! Chunks are those of the AI SDK's UI message stream, field for field, so that `useChat` and other clients
 //! read them. Each run gives a complete message whatever happens to it: the first chunk is `start`, the last
@@ -48,7 +49,10 @@ mod ui;
 pub use agent::Agent;
 pub use reply::{AgentError, AgentReply};
 pub use stream::{AgentEvent, AgentStream, Chunks};
-pub use ui::{DataChunk, SSE_DONE, UiChunk, UiFinishReason, encode_sse};
+pub use ui::{
+    DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiChunk, UiFinishReason, UiInputEncoding, UiProtocol,
+    UiReadError, UiUserPart, encode_sse,
+};
 
 #[cfg(test)]
 mod tests;

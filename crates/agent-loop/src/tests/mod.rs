@@ -9,6 +9,8 @@
 mod cancel;
 mod endings;
 mod generate;
+pub(crate) mod golden;
+mod levels;
 mod messages;
 mod protocol;
 mod random;

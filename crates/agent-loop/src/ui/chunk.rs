@@ -1,14 +1,18 @@
-use ai_provider::{Id, JsonObject, ProviderOptions, UnifiedFinish};
+use ai_provider::{Id, JsonObject, ProviderOptions};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+
+use super::data::DataChunk;
+use super::user_part::UiUserPart;
+use super::word::{UiFinishReason, UiInputEncoding};
 
 type Metadata = Option<Box<ProviderOptions>>;
 
 /// One item of the AI SDK's UI message stream, field for field: what `useChat` and other clients read.
 ///
-/// The chunks of level 7 (the npm package `ai` 7.0.77). Reading tolerates fields it does not know; a type it
-/// does not know is an error, as it is for the clients.
+/// All chunks of the latest level; [`UiProtocol`](crate::UiProtocol) says which level knows which. Reading
+/// tolerates fields it does not know; a type it does not know is an error, as it is for the clients.
 ///
 /// ```
 /// use agent_loop::UiChunk;
@@ -86,6 +90,9 @@ pub enum UiChunk {
     TextEnd {
         /// The block.
         id: Id,
+        /// What supports the text, as the provider says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        citations: Option<Vec<Value>>,
         /// What the provider attached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_metadata: Metadata,
@@ -178,6 +185,9 @@ pub enum UiChunk {
         tool_call_id: Id,
         /// Which tool.
         tool_name: String,
+        /// What the fragments to come are; JSON if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input_encoding: Option<UiInputEncoding>,
         /// Whether the provider runs it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_executed: Option<bool>,
@@ -198,7 +208,7 @@ pub enum UiChunk {
     ToolInputDelta {
         /// The call.
         tool_call_id: Id,
-        /// A fragment of JSON text.
+        /// A fragment of the input's text.
         input_text_delta: String,
     },
     /// The call is complete.
@@ -259,6 +269,15 @@ pub enum UiChunk {
         approval_id: Id,
         /// The call.
         tool_call_id: Id,
+        /// What is asked, for a form that shows it.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "present")]
+        approval_descriptor: Option<Value>,
+        /// The input that the tool's schema was checked against.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "present")]
+        input_schema_input: Option<Value>,
+        /// Why it is asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
         /// Whether it was decided without a person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_automatic: Option<bool>,
@@ -329,9 +348,54 @@ pub enum UiChunk {
         /// The call.
         tool_call_id: Id,
     },
+    /// What the user said in the middle of the answer, before the output that answers it.
+    SteeringMessage {
+        /// The message.
+        id: String,
+        /// What it says.
+        parts: Vec<UiUserPart>,
+    },
     /// Data of the application.
     #[serde(skip)]
     Data(DataChunk),
+}
+
+impl UiChunk {
+    /// The `type`, without the name of data: `data-` stands for all of it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "start",
+            Self::StartStep => "start-step",
+            Self::FinishStep => "finish-step",
+            Self::ResetStep => "reset-step",
+            Self::Finish { .. } => "finish",
+            Self::Abort { .. } => "abort",
+            Self::Error { .. } => "error",
+            Self::MessageMetadata { .. } => "message-metadata",
+            Self::TextStart { .. } => "text-start",
+            Self::TextDelta { .. } => "text-delta",
+            Self::TextEnd { .. } => "text-end",
+            Self::ReasoningStart { .. } => "reasoning-start",
+            Self::ReasoningDelta { .. } => "reasoning-delta",
+            Self::ReasoningEnd { .. } => "reasoning-end",
+            Self::Custom { .. } => "custom",
+            Self::SourceUrl { .. } => "source-url",
+            Self::SourceDocument { .. } => "source-document",
+            Self::File { .. } => "file",
+            Self::ReasoningFile { .. } => "reasoning-file",
+            Self::ToolInputStart { .. } => "tool-input-start",
+            Self::ToolInputDelta { .. } => "tool-input-delta",
+            Self::ToolInputAvailable { .. } => "tool-input-available",
+            Self::ToolInputError { .. } => "tool-input-error",
+            Self::ToolApprovalRequest { .. } => "tool-approval-request",
+            Self::ToolApprovalResponse { .. } => "tool-approval-response",
+            Self::ToolOutputAvailable { .. } => "tool-output-available",
+            Self::ToolOutputError { .. } => "tool-output-error",
+            Self::ToolOutputDenied { .. } => "tool-output-denied",
+            Self::SteeringMessage { .. } => "steering-message",
+            Self::Data(_) => DataChunk::PREFIX,
+        }
+    }
 }
 
 impl Serialize for UiChunk {
@@ -356,74 +420,22 @@ impl<'de> Deserialize<'de> for UiChunk {
     }
 }
 
-/// Data of the application, of the type `data-NAME`. A later chunk with the same name and id replaces an
-/// earlier one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DataChunk {
-    /// The name, without `data-`.
-    #[serde(rename = "type", with = "data_type")]
-    pub name: String,
-    /// Which data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The data.
-    #[serde(default)]
-    pub data: Value,
-    /// Whether it is shown only, and never part of the message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transient: Option<bool>,
-}
+/// Tells `null`, which is there, from nothing.
+pub(super) mod present {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
 
-impl DataChunk {
-    const PREFIX: &'static str = "data-";
-}
-
-mod data_type {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
-
-    use super::DataChunk;
-
-    pub(super) fn serialize<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}{name}", DataChunk::PREFIX))
+    pub(in crate::ui) fn serialize<S: Serializer>(
+        value: &Option<Value>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-        let kind = String::deserialize(deserializer)?;
-        let name = kind.strip_prefix(DataChunk::PREFIX);
-        name.map(str::to_owned)
-            .ok_or_else(|| D::Error::custom(format!("`{kind}` does not begin with `data-`")))
-    }
-}
-
-/// Why the model stopped, in the words of the UI message stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum UiFinishReason {
-    /// It was done.
-    Stop,
-    /// A length limit was reached.
-    Length,
-    /// The provider withheld content.
-    ContentFilter,
-    /// It waits for results of tool calls.
-    ToolCalls,
-    /// The provider says that it failed.
-    Error,
-    /// Something else.
-    Other,
-}
-
-impl From<UnifiedFinish> for UiFinishReason {
-    fn from(reason: UnifiedFinish) -> Self {
-        match reason {
-            UnifiedFinish::Stop => Self::Stop,
-            UnifiedFinish::Length => Self::Length,
-            UnifiedFinish::ContentFilter => Self::ContentFilter,
-            UnifiedFinish::ToolCalls => Self::ToolCalls,
-            UnifiedFinish::Error => Self::Error,
-            _ => Self::Other,
-        }
+    pub(in crate::ui) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(deserializer).map(Some)
     }
 }
 

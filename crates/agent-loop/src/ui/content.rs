@@ -2,6 +2,7 @@ use ai_provider::{FileData, FilePart, Id, ProviderMetadata, Source, ToolContent,
 use serde_json::{Value, json};
 
 use super::chunk::UiChunk;
+use super::level::{DENIED, UiProtocol};
 use super::settings::UiSettings;
 
 impl UiSettings {
@@ -38,13 +39,18 @@ impl UiSettings {
 
     /// What came of a call.
     pub(super) fn output(&self, result: ToolResult) -> UiChunk {
-        let error = result.output.is_error().then(|| self.tool_error_text(&result));
+        let error = match &result.output {
+            ToolOutput::ExecutionDenied { .. } => Some(DENIED.to_owned()),
+            output => output.is_error().then(|| self.tool_error_text(&result)),
+        };
         let ToolResult { tool_call_id, output, preliminary, provider_executed, dynamic, metadata, .. } =
             result;
         let (provider_executed, dynamic) = (flag(provider_executed), flag(dynamic));
         let provider_metadata = self.metadata(metadata);
         match (output, error) {
-            (ToolOutput::ExecutionDenied { .. }, _) => UiChunk::ToolOutputDenied { tool_call_id },
+            (ToolOutput::ExecutionDenied { .. }, _) if self.protocol >= UiProtocol::V6 => {
+                UiChunk::ToolOutputDenied { tool_call_id }
+            }
             (_, Some(error_text)) => UiChunk::ToolOutputError {
                 tool_call_id,
                 error_text,

@@ -6,9 +6,10 @@ use ai_core::{LoopEvent, RunEnd, ToolEvent};
 use ai_provider::{Id, StreamPart, ToolCall, ToolResult, UnifiedFinish};
 use serde_json::Value;
 
-use super::chunk::{UiChunk, UiFinishReason};
+use super::chunk::UiChunk;
 use super::content::{CUT_OFF, flag, url};
 use super::settings::UiSettings;
+use super::word::UiFinishReason;
 use crate::ending::Ending;
 use crate::stream::AgentEvent;
 
@@ -94,14 +95,14 @@ impl Mapper {
             self.end_calls(out);
         }
         self.finish_step(out);
-        push(out, self.last_chunk(end));
+        self.push(out, self.last_chunk(end));
         out.push_back(AgentEvent::End(end.outcome.clone()));
     }
 
     fn start(&mut self, out: &mut Out) {
         if !std::mem::replace(&mut self.started, true) {
             let message_id = self.message_id.take();
-            push(out, UiChunk::Start { message_id, message_metadata: None });
+            self.push(out, UiChunk::Start { message_id, message_metadata: None });
         }
     }
 
@@ -109,7 +110,7 @@ impl Mapper {
         self.start(out);
         // A step that was reset goes on: to the client it never ended.
         if !std::mem::replace(&mut self.in_step, true) {
-            push(out, UiChunk::StartStep);
+            self.push(out, UiChunk::StartStep);
         }
     }
 
@@ -118,14 +119,14 @@ impl Mapper {
         for call in self.new_calls.drain(..) {
             self.calls.remove(&call);
         }
-        push(out, UiChunk::ResetStep);
+        self.push(out, UiChunk::ResetStep);
     }
 
     fn finish_step(&mut self, out: &mut Out) {
         self.open.clear();
         self.new_calls.clear();
         if std::mem::replace(&mut self.in_step, false) {
-            push(out, UiChunk::FinishStep);
+            self.push(out, UiChunk::FinishStep);
         }
     }
 
@@ -155,7 +156,7 @@ impl Mapper {
             }
             StreamPart::TextEnd { id, metadata } => {
                 self.open.remove(&(Kind::Text, id.clone()));
-                UiChunk::TextEnd { id, provider_metadata: self.settings.metadata(metadata) }
+                UiChunk::TextEnd { id, citations: None, provider_metadata: self.settings.metadata(metadata) }
             }
             StreamPart::ReasoningEnd { id, metadata } => {
                 self.open.remove(&(Kind::Reasoning, id.clone()));
@@ -173,6 +174,7 @@ impl Mapper {
                 UiChunk::ToolInputStart {
                     tool_call_id: id,
                     tool_name,
+                    input_encoding: None,
                     provider_executed: flag(provider_executed),
                     dynamic: flag(dynamic),
                     title,
@@ -224,10 +226,12 @@ impl Mapper {
             },
             _ => return,
         };
-        push(out, chunk);
+        self.push(out, chunk);
     }
 
     fn tool(&mut self, event: ToolEvent, out: &mut Out) {
+        // A run that was stored may go on in the middle of a step.
+        self.start(out);
         let chunk = match event {
             ToolEvent::ApprovalRequested(PendingApproval { approval_id, call }) => {
                 approval_request(approval_id, call.id)
@@ -243,7 +247,7 @@ impl Mapper {
             ToolEvent::Finished(record) => self.result(record.result),
             _ => return,
         };
-        push(out, chunk);
+        self.push(out, chunk);
     }
 
     fn call(&mut self, call: ToolCall) -> UiChunk {
@@ -290,7 +294,7 @@ impl Mapper {
     /// A provider may give the result of a call it made in an earlier answer, or of one it never showed.
     fn introduce(&mut self, result: &ToolResult, out: &mut Out) {
         if self.announce(&result.tool_call_id) {
-            push(
+            self.push(
                 out,
                 UiChunk::ToolInputAvailable {
                     tool_call_id: result.tool_call_id.clone(),
@@ -332,7 +336,7 @@ impl Mapper {
     fn end_blocks(&mut self, out: &mut Out) {
         for (kind, id, open) in self.take_open(|kind| kind != Kind::Call) {
             let chunk = match kind {
-                Kind::Text => UiChunk::TextEnd { id, provider_metadata: None },
+                Kind::Text => UiChunk::TextEnd { id, citations: None, provider_metadata: None },
                 Kind::Reasoning => UiChunk::ReasoningEnd { id, provider_metadata: None },
                 Kind::Input | Kind::Call => UiChunk::ToolInputError {
                     tool_call_id: id,
@@ -346,14 +350,14 @@ impl Mapper {
                     provider_metadata: None,
                 },
             };
-            push(out, chunk);
+            self.push(out, chunk);
         }
     }
 
     /// Ends calls the run will not answer any more.
     fn end_calls(&mut self, out: &mut Out) {
         for (_, id, open) in self.take_open(|kind| kind == Kind::Call) {
-            push(out, UiSettings::cut_off(id, open.provider_executed, open.dynamic));
+            self.push(out, UiSettings::cut_off(id, open.provider_executed, open.dynamic));
         }
     }
 
@@ -365,6 +369,11 @@ impl Mapper {
                 UiChunk::Finish { finish_reason: Some(finish_reason(end)), message_metadata: None }
             }
         }
+    }
+
+    /// The one way out: at the level the client reads.
+    fn push(&self, out: &mut Out, chunk: UiChunk) {
+        out.extend(self.settings.protocol.adapt(chunk).map(AgentEvent::Chunk));
     }
 
     /// What a limit or a trusted tool says is written for the user; what a provider says is not.
@@ -395,11 +404,15 @@ fn finish_reason(end: &RunEnd) -> UiFinishReason {
 }
 
 fn approval_request(approval_id: Id, tool_call_id: Id) -> UiChunk {
-    UiChunk::ToolApprovalRequest { approval_id, tool_call_id, is_automatic: None, signature: None }
-}
-
-fn push(out: &mut Out, chunk: UiChunk) {
-    out.push_back(AgentEvent::Chunk(chunk));
+    UiChunk::ToolApprovalRequest {
+        approval_id,
+        tool_call_id,
+        approval_descriptor: None,
+        input_schema_input: None,
+        reason: None,
+        is_automatic: None,
+        signature: None,
+    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,25 @@
 
 mod chunk;
 mod content;
+mod data;
+mod level;
 mod mapper;
+mod read_error;
+#[cfg(test)]
+mod samples;
 mod settings;
 mod sse;
+mod sse_reader;
+mod user_part;
+mod word;
 
-pub use chunk::{DataChunk, UiChunk, UiFinishReason};
+pub use chunk::UiChunk;
+pub use data::DataChunk;
+pub use level::UiProtocol;
 pub(crate) use mapper::Mapper;
+pub use read_error::UiReadError;
 pub(crate) use settings::{UiSettings, plain};
-pub use sse::{SSE_DONE, encode_sse};
+pub use sse::{SSE_DONE, SSE_HEADERS, encode_sse};
+pub use sse_reader::SseReader;
+pub use user_part::UiUserPart;
+pub use word::{UiFinishReason, UiInputEncoding};

@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use ai_provider::{ErrorRecord, ToolOutput, ToolResult};
 
+use super::level::UiProtocol;
+
 /// The text that stands for an error: the details of a server are not for browsers.
 pub(crate) const MASKED: &str = "Something went wrong.";
 
@@ -11,6 +13,7 @@ type Text<T> = Arc<dyn Fn(&T) -> String + Send + Sync>;
 /// What a run shows, and how.
 #[derive(Clone, Default)]
 pub(crate) struct UiSettings {
+    pub(crate) protocol: UiProtocol,
     pub(crate) message_id: Option<String>,
     pub(crate) provider_metadata: bool,
     pub(crate) error_text: Option<Text<ErrorRecord>>,
@@ -36,6 +39,7 @@ impl UiSettings {
 impl fmt::Debug for UiSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UiSettings")
+            .field("protocol", &self.protocol)
             .field("message_id", &self.message_id)
             .field("provider_metadata", &self.provider_metadata)
             .field("masks_errors", &self.error_text.is_none())

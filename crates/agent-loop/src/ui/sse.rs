@@ -3,6 +3,16 @@ use super::chunk::UiChunk;
 /// What ends a stream of chunks: `data: [DONE]` and a blank line.
 pub const SSE_DONE: &[u8] = b"data: [DONE]\n\n";
 
+/// The headers of a response whose body is such a stream. Clients look for the version; the last one keeps proxies
+/// from holding the stream back.
+pub const SSE_HEADERS: [(&str, &str); 5] = [
+    ("content-type", "text/event-stream"),
+    ("cache-control", "no-cache"),
+    ("connection", "keep-alive"),
+    ("x-vercel-ai-ui-message-stream", "v1"),
+    ("x-accel-buffering", "no"),
+];
+
 /// Appends a chunk as a server-sent event: `data: `, its JSON in one line, a blank line.
 ///
 /// Nothing is allocated beyond the buffer: clear it and use it again.
