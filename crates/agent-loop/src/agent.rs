@@ -1,12 +1,24 @@
 use std::sync::Arc;
+use std::time::Duration;
 
-use ai_core::{RunOptions, ToolLoop};
-use ai_provider::{CancellationToken, Delivery, ErrorRecord, Message, ToolResult};
+use ai_core::run::RunSnapshot;
+use ai_core::{ModelChoice, Registry, RunOptions, ToolLoop};
+use ai_provider::{
+    CancellationToken, Delivery, ErrorRecord, JsonObject, Message, TargetId, ToolResult, Usage,
+};
 use uuid::Uuid;
 
+use crate::assemble::Assembly;
+use crate::feature::Feature;
+use crate::hooks::Hooks;
+use crate::limits::Timeouts;
+use crate::observers::{Observer, Observers};
+use crate::prompt::Prompt;
 use crate::reply::{AgentError, AgentReply, fold};
+use crate::setup::{Part, Setup};
 use crate::stream::AgentStream;
 use crate::ui::{UiProtocol, UiSettings, plain};
+use crate::usage::{Costs, LedgerEntry};
 
 /// A [`ToolLoop`] for those who watch it: each call is one pass of the loop, as a stream of chunks for a user
 /// interface or as one reply.
@@ -40,12 +52,20 @@ use crate::ui::{UiProtocol, UiSettings, plain};
 pub struct Agent {
     tool_loop: ToolLoop,
     ui: Arc<UiSettings>,
+    setup: Arc<Setup>,
+    observers: Observers,
 }
 
 impl Agent {
     /// An agent that masks errors and shows no provider metadata.
     pub fn new(tool_loop: ToolLoop) -> Self {
-        Self { tool_loop, ui: Arc::default() }
+        Self { tool_loop, ui: Arc::default(), setup: Arc::default(), observers: Observers::default() }
+    }
+
+    /// Makes an agent of a model by its name, with the features that take part in it: provider, model, plugins,
+    /// [`wrap_model`](Assembly::wrap_model), loop, in the order of [`create_agent`](ai_core::create_agent).
+    pub fn assemble(registry: &Registry, model: impl Into<ModelChoice>) -> Assembly<'_> {
+        Assembly::new(registry, model)
     }
 
     fn change(mut self, change: impl FnOnce(&mut UiSettings)) -> Self {
@@ -53,10 +73,9 @@ impl Agent {
         self
     }
 
-    /// Sets the level at which chunks are written: that of the oldest client that reads them. Default: 7.
-    #[must_use]
-    pub fn with_ui_protocol(self, protocol: UiProtocol) -> Self {
-        self.change(|ui| ui.protocol = protocol)
+    fn set_up(mut self, change: impl FnOnce(&mut Setup)) -> Self {
+        change(Arc::make_mut(&mut self.setup));
+        self
     }
 
     /// Sets the id of the message a run gives. Default: a random UUID for a new message, and none where the
@@ -94,6 +113,96 @@ impl Agent {
         self.change(|ui| ui.provider_metadata = shown)
     }
 
+    /// Sets the level of the chunks: that of the oldest client that reads them. Default: [`UiProtocol::V7`]. Below it
+    /// a step that has shown something is not tried again, since no client could take it back.
+    #[must_use]
+    pub fn with_ui_protocol(self, protocol: UiProtocol) -> Self {
+        self.change(|ui| ui.protocol = protocol)
+    }
+
+    /// Adds handlers for what happens in each run, behind those it has.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Hooks) -> Self {
+        self.set_up(|setup| setup.parts.push(Part::Hooks(hooks)))
+    }
+
+    /// Adds a feature: its hooks behind those the agent has, and its stop conditions. Its plugins take part only in
+    /// an agent that was [assembled](Self::assemble) with it.
+    #[must_use]
+    pub fn with_feature(self, feature: Feature) -> Self {
+        self.set_up(|setup| setup.parts.push(Part::Feature(feature)))
+    }
+
+    /// Says what the application knows of its runs, for features that do not apply everywhere. An agent is cheap to
+    /// clone: give the clone of one conversation its own.
+    #[must_use]
+    pub fn with_context(self, context: JsonObject) -> Self {
+        self.set_up(|setup| setup.context = context)
+    }
+
+    /// Sets how long a handler of a hook may take; none is no limit. Default 30 s: the run waits for its handlers,
+    /// and one that hangs would hold it for good.
+    #[must_use]
+    pub fn with_hook_timeout(self, limit: impl Into<Option<Duration>>) -> Self {
+        self.set_up(|setup| setup.hook_timeout = limit.into())
+    }
+
+    /// Sets how long things may take.
+    #[must_use]
+    pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
+        if let Some(limit) = timeouts.tool {
+            self.tool_loop = self.tool_loop.with_tool_timeout(limit);
+        }
+        self.set_up(|setup| setup.timeouts = timeouts)
+    }
+
+    /// Sets whether an image, a sound, a film or a PDF that a model cannot read is replaced by a placeholder that says
+    /// so, in what that model gets; the history keeps it. Default: yes. If not, the request goes out as it is, and
+    /// most providers refuse it.
+    #[must_use]
+    pub fn with_media_placeholders(self, replaced: bool) -> Self {
+        self.set_up(|setup| setup.media = replaced)
+    }
+
+    /// Sets whether each step that says what it took shows what the run has taken so far, as a `message-metadata`
+    /// chunk: `{"usage": {…}, "cost", "contextTokens"}`, with the names the AI SDK gives tokens. It is the whole state
+    /// each time. `cost` is there if [costs](Self::with_costs) are known, `contextTokens`, what the step's request and
+    /// answer had together, if the provider counts what it reads. Default: no, since not every reader shall see it.
+    #[must_use]
+    pub fn with_usage_metadata(self, shown: bool) -> Self {
+        self.set_up(|setup| setup.usage_shown = shown)
+    }
+
+    /// Sets what a model call costs, as far as it is known: from [prices](crate::Prices), or what the provider says in
+    /// `usage.raw`. What tools take of models is not part of it.
+    ///
+    /// ```
+    /// use agent_loop::Prices;
+    /// # fn f(agent: agent_loop::Agent) -> agent_loop::Agent {
+    /// agent.with_costs(|target, usage| match target.model.as_str() {
+    ///     "gpt-5" => Prices::new(1.25, 10.0).with_cache_read(0.125).cost(usage),
+    ///     _ => None,
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_costs(self, cost: impl Fn(&TargetId, &Usage) -> Option<f64> + Send + Sync + 'static) -> Self {
+        self.set_up(|setup| setup.costs = Costs::new(cost))
+    }
+
+    /// Sets who keeps the books: told once for every run what it took, attempt by attempt, also for one whose stream
+    /// is dropped. Must not block: it may be called while something is dropped.
+    #[must_use]
+    pub fn with_ledger(self, ledger: impl Fn(LedgerEntry) + Send + Sync + 'static) -> Self {
+        self.set_up(|setup| setup.ledger = Some(Arc::new(ledger)))
+    }
+
+    /// Adds handlers to this agent and all its clones, from their next run on. They come before those it was made
+    /// with, in the order in which they were added.
+    pub fn on(&self, hooks: Hooks) -> Observer {
+        self.observers.add(hooks)
+    }
+
     /// The loop beneath.
     pub fn tool_loop(&self) -> &ToolLoop {
         &self.tool_loop
@@ -106,36 +215,72 @@ impl Agent {
         history: impl IntoIterator<Item = impl Into<Arc<Message>>>,
         cancel: CancellationToken,
     ) -> AgentStream {
-        let history = history.into_iter().map(Into::into).collect();
-        self.start(history, RunOptions::default().with_cancel(cancel))
+        self.stream_with(history, RunOptions::default().with_cancel(cancel))
+    }
+
+    /// Starts a run with further options. Its [control](RunOptions::control) takes part beside the hooks: it prepares
+    /// a step before they do, and hears of everything else behind them.
+    pub fn stream_with(
+        &self,
+        history: impl IntoIterator<Item = impl Into<Arc<Message>>>,
+        options: RunOptions,
+    ) -> AgentStream {
+        self.start(history.into_iter().map(Into::into).collect(), options)
     }
 
     pub(crate) fn start(&self, history: Vec<Arc<Message>>, options: RunOptions) -> AgentStream {
-        let message_id = self.message_id(&history);
-        let run = self.tool_loop.start_shared(history, options);
-        AgentStream::new(run, Arc::clone(&self.ui), message_id)
+        let message_id = self.message_id(&history, false);
+        let run = self.tool_loop.start_shared(history, self.options(options));
+        self.show(run, message_id)
     }
 
-    /// Runs to the end and gives one reply. Answers are asked for in one body each; otherwise it is the run
-    /// that [`stream`](Self::stream) gives.
+    /// Goes on with a stored run: behind its last complete step, in the middle of the step that waits for approval,
+    /// or, if it failed, was cancelled or has spent a budget, where it broke off. No tool runs again. A run that ended
+    /// otherwise only says so again.
+    ///
+    /// The client goes on with the message it has, unless the run had not come to anything yet.
+    pub fn resume(&self, stored: RunSnapshot, cancel: CancellationToken) -> AgentStream {
+        let mut run = stored.into_run();
+        run.reopen();
+        let begun = !run.steps().is_empty() || !run.pending_approvals().is_empty();
+        let message_id = self.message_id(run.messages(), begun);
+        let options = self.options(RunOptions::default().with_cancel(cancel));
+        self.show(self.tool_loop.resume(run, options), message_id)
+    }
+
+    fn show(
+        &self,
+        run: (ai_core::RunHandle, ai_core::LoopStream),
+        message_id: Option<String>,
+    ) -> AgentStream {
+        AgentStream::new(run, Arc::clone(&self.ui), message_id, self.setup.meter())
+    }
+
+    fn options(&self, options: RunOptions) -> RunOptions {
+        let model = Arc::clone(self.tool_loop.model());
+        self.setup.take_part(options, self.observers.hooks(), model, self.ui.protocol.can_reset())
+    }
+
+    /// Runs to the end and gives one reply: to a prompt, or to a history. Answers are asked for in one body each;
+    /// otherwise it is the run that [`stream`](Self::stream) gives.
     ///
     /// # Errors
     /// If the run failed, was cancelled, met a limit (steps, repeated calls), or a trusted tool ended it. What
     /// it had done until then is in the error.
     pub async fn generate(
         &self,
-        history: impl IntoIterator<Item = impl Into<Arc<Message>>>,
+        prompt: impl Into<Prompt>,
         cancel: CancellationToken,
     ) -> Result<AgentReply, AgentError> {
-        let history = history.into_iter().map(Into::into).collect();
         let options = RunOptions::default().with_cancel(cancel).with_delivery(Delivery::Whole);
-        let (_handle, events) = self.tool_loop.start_shared(history, options);
+        let Prompt(history) = prompt.into();
+        let (_handle, events) = self.tool_loop.start_shared(history, self.options(options));
         fold(events).await
     }
 
-    fn message_id(&self, history: &[Arc<Message>]) -> Option<String> {
-        let goes_on =
-            matches!(history.last().map(|last| &**last), Some(Message::Assistant(_) | Message::Tool(_)));
+    fn message_id(&self, history: &[Arc<Message>], begun: bool) -> Option<String> {
+        let goes_on = begun
+            || matches!(history.last().map(|last| &**last), Some(Message::Assistant(_) | Message::Tool(_)));
         self.ui.message_id.clone().or_else(|| (!goes_on).then(|| Uuid::new_v4().to_string()))
     }
 }

@@ -6,6 +6,10 @@
 //! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
 //! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`], [`SSE_HEADERS`], [`UiProtocol`] |
 //! | read such a stream | [`SseReader`], [`UiProtocol::decode`] |
+//! | take part in runs | [`Hooks`], [`Feature`], [`Agent::on`] |
+//! | limit them | [`Timeouts`] |
+//! | go on with a stored one | [`Agent::resume`] |
+//! | know what they take | [`Agent::with_usage_metadata`], [`Agent::with_ledger`], [`Prices`] |
 //!
 //! Chunks are those of the AI SDK's UI message stream, field for field, so that `useChat` and other clients
 //! read them. Each run gives a complete message whatever happens to it: the first chunk is `start`, the last
@@ -40,19 +44,42 @@
 //! ```
 
 mod agent;
+mod assemble;
 mod attempt;
+mod control;
 mod ending;
+mod failure;
+mod feature;
+mod hooks;
+mod limits;
+mod media;
+mod observers;
+mod prompt;
 mod reply;
+mod setup;
+mod step_model;
 mod stream;
 mod ui;
+mod usage;
 
 pub use agent::Agent;
+pub use assemble::Assembly;
+pub use failure::Failure;
+pub use feature::{Feature, FeatureScope};
+pub use hooks::{
+    ErrorCause, ErrorContext, HookError, Hooks, PrepareStep, RunFinish, RunStart, StepFinish, ToolEnd, ToolStart,
+    compose_hooks,
+};
+pub use limits::Timeouts;
+pub use observers::Observer;
+pub use prompt::Prompt;
 pub use reply::{AgentError, AgentReply};
 pub use stream::{AgentEvent, AgentStream, Chunks};
 pub use ui::{
     DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiChunk, UiFinishReason, UiInputEncoding, UiProtocol,
     UiReadError, UiUserPart, encode_sse,
 };
+pub use usage::{LedgerEnd, LedgerEntry, LedgerRow, Prices};
 
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use ai_core::LoopEvent;
-use ai_core::run::{Outcome, StepRecord};
-use ai_provider::{ErrorClass, FinishReason, Message, ModelError, StreamPart, Usage};
+use ai_core::run::{FailedStep, Outcome, RunSnapshot, StepRecord};
+use ai_provider::{ErrorClass, FinishReason, Message, ModelError, StreamPart, TargetId, Usage};
 use futures_core::Stream;
 use futures_util::StreamExt;
 
 use crate::ending::Ending;
+use crate::failure::Failure;
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -26,6 +27,15 @@ pub struct AgentReply {
     pub steps: Vec<Arc<StepRecord>>,
     /// What the run adds to the history, ready to be appended to it.
     pub new_messages: Vec<Arc<Message>>,
+    /// The run as it stands, to be [resumed](crate::Agent::resume); absent where it broke off without an outcome.
+    pub run: Option<RunSnapshot>,
+}
+
+impl AgentReply {
+    /// The steps that broke off and were tried again, with what the model had said in them.
+    pub fn failed_steps(&self) -> &[FailedStep] {
+        self.run.as_ref().map_or(&[], |run| run.run().failed_steps())
+    }
 }
 
 /// A run that gave no reply. It keeps what the run had done until then; `Debug` shows the outcome and the error
@@ -37,6 +47,7 @@ pub struct AgentError(Box<Inner>);
 struct Inner {
     partial: AgentReply,
     error: Option<ModelError>,
+    target: Option<TargetId>,
 }
 
 impl AgentError {
@@ -54,6 +65,11 @@ impl AgentError {
     /// The error of the model, if it was one.
     pub fn model_error(&self) -> Option<&ModelError> {
         self.0.error.as_ref()
+    }
+
+    /// Why there is no reply, with provider, model and a key for translations; absent if the caller cancelled.
+    pub fn failure(&self) -> Option<Failure> {
+        Failure::of_outcome(self.outcome(), self.0.target.clone())
     }
 
     /// Whether the caller cancelled.
@@ -93,10 +109,11 @@ pub(crate) async fn fold(
     mut events: impl Stream<Item = LoopEvent> + Unpin,
 ) -> Result<AgentReply, AgentError> {
     let (mut text, mut finish) = (String::new(), None);
-    let mut last = None;
+    let (mut target, mut last) = (None, None);
     while let Some(event) = events.next().await {
         match event {
-            LoopEvent::StepStart(_) => {
+            LoopEvent::StepStart(start) => {
+                target = Some(start.target);
                 text.clear();
                 finish = None;
             }
@@ -106,18 +123,18 @@ pub(crate) async fn fold(
             _ => {}
         }
     }
-    let (outcome, error, usage, steps, new_messages) = match last {
-        Some(end) => (end.outcome, end.error, end.usage, end.steps, end.new_messages),
+    let (outcome, error, usage, steps, new_messages, run) = match last {
+        Some(end) => (end.outcome, end.error, end.usage, end.steps, end.new_messages, Some(end.snapshot)),
         None => {
             let error = ModelError::new(ErrorClass::Protocol, "the run broke off without an outcome");
             let outcome = Outcome::Failed { error: error.record(), partial: None };
-            (outcome, Some(error), Usage::default(), Vec::new(), Vec::new())
+            (outcome, Some(error), Usage::default(), Vec::new(), Vec::new(), None)
         }
     };
     let ending = Ending::of(&outcome);
-    let reply = AgentReply { text, finish, usage, outcome, steps, new_messages };
+    let reply = AgentReply { text, finish, usage, outcome, steps, new_messages, run };
     match ending {
         Ending::Finish => Ok(reply),
-        Ending::Abort | Ending::Error => Err(AgentError(Box::new(Inner { partial: reply, error }))),
+        Ending::Abort | Ending::Error => Err(AgentError(Box::new(Inner { partial: reply, error, target }))),
     }
 }

@@ -6,11 +6,13 @@ use std::task::{Context, Poll, ready};
 
 use ai_core::run::{Outcome, RunSnapshot, StepRecord};
 use ai_core::{LoopEvent, LoopStream, RunEnd, RunHandle};
-use ai_provider::{AttemptEvent, Message};
+use ai_provider::{AttemptEvent, Message, TargetId};
 use futures_core::Stream;
 
 use crate::attempt::attempt_chunk;
+use crate::failure::Failure;
 use crate::ui::{Mapper, UiChunk, UiSettings};
+use crate::usage::Meter;
 
 /// What happens in a run of an agent, in order.
 #[derive(Clone, Debug)]
@@ -31,6 +33,9 @@ pub struct AgentStream {
     handle: RunHandle,
     events: LoopStream,
     mapper: Mapper,
+    meter: Option<Meter>,
+    /// What the latest step called.
+    target: Option<TargetId>,
     ready: VecDeque<AgentEvent>,
     end: Option<Box<RunEnd>>,
     settings: Arc<UiSettings>,
@@ -41,9 +46,10 @@ impl AgentStream {
         (handle, events): (RunHandle, LoopStream),
         settings: Arc<UiSettings>,
         message_id: Option<String>,
+        meter: Option<Meter>,
     ) -> Self {
         let mapper = Mapper::new(Arc::clone(&settings), message_id);
-        Self { handle, events, mapper, ready: VecDeque::new(), end: None, settings }
+        Self { handle, events, mapper, meter, target: None, ready: VecDeque::new(), end: None, settings }
     }
 
     /// Reaches into the run from any task: cancels it, decides about calls that wait.
@@ -54,6 +60,12 @@ impl AgentStream {
     /// How the run ended, with its steps, usage and the error it met. Absent until its last chunk came.
     pub fn run_end(&self) -> Option<&RunEnd> {
         self.end.as_deref()
+    }
+
+    /// Why the run gave an `error`, with provider, model and a key for translations. Absent until its last chunk came,
+    /// and where that is another.
+    pub fn failure(&self) -> Option<Failure> {
+        Failure::of(self.end.as_deref()?, self.target.clone())
     }
 
     /// What the run adds to the history, ready to be appended to it. Empty until its last chunk came.
@@ -81,7 +93,19 @@ impl Stream for AgentStream {
                     this.mapper.end(&end, &mut this.ready);
                     this.end = Some(end);
                 }
-                Some(event) => this.mapper.event(event, &mut this.ready),
+                Some(event) => {
+                    match &event {
+                        LoopEvent::StepStart(start) => this.target = Some(start.target.clone()),
+                        LoopEvent::StepEnd(record, run) => {
+                            let metadata = this.meter.as_mut().and_then(|meter| meter.step(record, run));
+                            if let Some(metadata) = metadata {
+                                this.mapper.metadata(metadata, &mut this.ready);
+                            }
+                        }
+                        _ => {}
+                    }
+                    this.mapper.event(event, &mut this.ready);
+                }
                 None => return Poll::Ready(None),
             }
         }

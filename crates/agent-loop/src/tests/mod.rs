@@ -8,10 +8,18 @@
 
 mod cancel;
 mod endings;
+mod features;
 mod generate;
 pub(crate) mod golden;
+mod hooks;
 mod levels;
+mod limits;
+mod log;
+mod media;
 mod messages;
 mod protocol;
 mod random;
+mod retry;
 pub(crate) mod support;
+mod tools;
+mod usage;

@@ -87,6 +87,12 @@ impl Mapper {
         }
     }
 
+    /// Adds to the metadata of the message, at the end of a step.
+    pub(crate) fn metadata(&mut self, message_metadata: Value, out: &mut Out) {
+        self.end_blocks(out);
+        self.push(out, UiChunk::MessageMetadata { message_metadata });
+    }
+
     /// The run is over: the one place where its last chunk is chosen.
     pub(crate) fn end(&mut self, end: &RunEnd, out: &mut Out) {
         self.start(out);

@@ -148,6 +148,13 @@ pub struct StepFailure<'a> {
     pub may_retry: bool,
 }
 
+impl<'a> StepFailure<'a> {
+    /// A failure, for a control that passes on what it was told.
+    pub fn new(step: u32, error: &'a ModelError, partial: &'a AssistantMessage, may_retry: bool) -> Self {
+        Self { step, error, partial, may_retry }
+    }
+}
+
 /// What to do about a model call that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -144,7 +144,7 @@ impl Driver {
         let partial = self.live.partial();
         let step = self.live.run().step();
         let may_retry = self.live.run().may_retry() && repeatable(&error, &partial);
-        let failure = StepFailure { step, error: &error, partial: &partial, may_retry };
+        let failure = StepFailure::new(step, &error, &partial, may_retry);
         // The error came first: a cancel from here on keeps the step from being tried again, and nothing else.
         let heard = self.interrupt.last_word(guarded(self.options.control.on_step_error(&failure))).await;
         let cut = self.interrupt.is_cancelled() || self.interrupt.is_time_up();
