@@ -127,9 +127,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(
         bill,
         [
-            "Text: 1 steps, 14 tokens",
-            "Stream: 1 steps, nobody listened to the end",
-            "Agent: 1 steps, 14 tokens"
+            "Text: steps: 1, tokens: 14",
+            "Stream: steps: 1, nobody listened to the end",
+            "Agent: steps: 1, tokens: 14"
         ]
     );
     assert!(
