@@ -200,9 +200,10 @@ fn nearest(text: &str, known: &[String]) -> Option<String> {
     if text.len() > 100 {
         return None;
     }
+    let text = text.to_lowercase();
     let near = known
         .iter()
-        .map(|known| (strsim::damerau_levenshtein(known, text), known))
+        .map(|known| (strsim::damerau_levenshtein(&known.to_lowercase(), &text), known))
         .filter(|(distance, known)| *distance <= 1 + known.chars().count() / 4);
     near.min().map(|(_, known)| known.clone())
 }

@@ -45,6 +45,7 @@ use async_trait::async_trait;
 pub use default_settings::DefaultSettings;
 pub use extract_json::ExtractJson;
 pub use extract_reasoning::ExtractReasoning;
+pub(crate) use guard::Guard;
 pub use input_examples::DescribeExamples;
 pub use logging::Logging;
 pub use model::wrap;

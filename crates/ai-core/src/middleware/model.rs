@@ -1,7 +1,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use ai_provider::{
     CallContext, Capabilities, KeyLabel, LanguageModel, ModelError, ModelStream, Request, StreamPart,
@@ -76,6 +76,12 @@ enum State {
     Over,
 }
 
+impl Call {
+    fn over(&mut self, cx: &mut Context<'_>) -> Poll<ModelError> {
+        self.guard.poll(cx, format_args!("the middleware `{}`", self.middleware.name()))
+    }
+}
+
 impl Stream for Call {
     type Item = Result<StreamPart, ModelError>;
 
@@ -86,18 +92,12 @@ impl Stream for Call {
                 State::Opening(opening) => match opening.as_mut().poll(cx) {
                     Poll::Ready(Ok(stream)) => this.state = State::Open(stream),
                     Poll::Ready(Err(error)) => break Some(Err(error)),
-                    Poll::Pending => match this.guard.poll(cx, this.middleware.name()) {
-                        Poll::Ready(error) => break Some(Err(error)),
-                        Poll::Pending => return Poll::Pending,
-                    },
+                    Poll::Pending => break Some(Err(ready!(this.over(cx)))),
                 },
                 State::Open(stream) => match stream.as_mut().poll_next(cx) {
                     Poll::Ready(Some(Ok(part))) => return Poll::Ready(Some(Ok(part))),
                     Poll::Ready(end) => break end,
-                    Poll::Pending => match this.guard.poll(cx, this.middleware.name()) {
-                        Poll::Ready(error) => break Some(Err(error)),
-                        Poll::Pending => return Poll::Pending,
-                    },
+                    Poll::Pending => break Some(Err(ready!(this.over(cx)))),
                 },
                 State::Over => return Poll::Ready(None),
             }

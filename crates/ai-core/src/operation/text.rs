@@ -7,7 +7,7 @@ use ai_provider::{
 
 use super::{Awaited, Call, ModelChoice, Setup, within};
 use crate::error::Error;
-use crate::plugin::{CallParams, Operation, Pipeline, RequestResult, StreamEnd, last_word, watched};
+use crate::plugin::{CallParams, Operation, Pipeline, RequestResult, StreamEnd, guarded, last_word, watched};
 use crate::registry::Registry;
 
 /// One answer of a model, as a stream. Awaiting it finds the model and prepares the request; the call itself begins
@@ -99,7 +99,7 @@ impl<'a> IntoFuture for Call<'a, StreamText> {
             let (plugins, ready) = prepare(self.setup, Operation::Stream, model, request, &ctx).await?;
             let cancel = ctx.cancel.clone();
             let Some(plugins) = plugins else { return Ok(ready.model.stream(ready.request, ctx)) };
-            let stream = plugins.stream(ready.model.stream(ready.request, ctx));
+            let stream = guarded(plugins.stream(ready.model.stream(ready.request, ctx.clone())), ctx);
             Ok(watched(stream, plugins, cancel))
         })
     }
@@ -191,6 +191,6 @@ impl LanguageModel for Changed {
     }
 
     fn stream(&self, request: Request, ctx: CallContext) -> ModelStream {
-        self.plugins.stream(self.model.stream(request, ctx))
+        guarded(self.plugins.stream(self.model.stream(request, ctx.clone())), ctx)
     }
 }

@@ -107,8 +107,10 @@ impl<T: DeserializeOwned + Send + 'static> ObjectStream<T> {
         match &event {
             LoopEvent::StepStart(_) | LoopEvent::StepReset(_) => self.draft.begin(),
             LoopEvent::Part(part) => self.draft.hear(part, self.asking.tool.as_deref()),
-            LoopEvent::StepEnd(step, _) => {
-                if let Some(tool) = &self.asking.tool
+            LoopEvent::StepEnd(step, snapshot) => {
+                // Beside an answer that is taken, one that does not fit is not asked for again.
+                if snapshot.run().outcome().is_none()
+                    && let Some(tool) = &self.asking.tool
                     && let Some(call) = misfit(step, tool)
                     && self.left > 0
                 {

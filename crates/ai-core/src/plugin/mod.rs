@@ -38,6 +38,7 @@
 
 mod agent;
 mod context;
+mod guarded;
 mod params;
 mod pipeline;
 mod provider_tools;
@@ -53,6 +54,7 @@ use async_trait::async_trait;
 
 pub(crate) use agent::{AgentPlugins, RunPlugins};
 pub use context::{Operation, RequestContext};
+pub(crate) use guarded::guarded;
 pub use params::CallParams;
 pub(crate) use pipeline::Pipeline;
 pub use provider_tools::ProviderTools;

@@ -32,6 +32,13 @@ pub(super) fn heal(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
     healed
 }
 
+/// Whether [`heal`] would change nothing.
+pub(super) fn is_sound(messages: &[Arc<Message>]) -> bool {
+    let healed = heal(messages.to_vec());
+    healed.len() == messages.len()
+        && healed.iter().zip(messages).all(|(healed, given)| Arc::ptr_eq(healed, given))
+}
+
 fn answered(calls: &[&ToolCall], answers: Vec<Arc<Message>>) -> Option<Arc<Message>> {
     let parts = || {
         answers.iter().flat_map(|message| match &**message {

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ai_provider::{Id, Message, ModelError, ToolCall, ToolResult, Usage};
-use serde::{Deserialize, Serialize};
+use ai_provider::{AssistantMessage, Id, Message, ModelError, ToolCall, ToolResult, Usage};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::calls::CallState;
 use super::config::RunConfig;
@@ -12,7 +13,7 @@ use super::next::Next;
 use super::outcome::{BudgetKind, Outcome};
 use super::phase::Phase;
 use super::record::{FailedStep, PendingApproval, StepRecord, VerdictRecord};
-use super::snapshot::RunSnapshot;
+use super::snapshot::{DAMAGED, RunSnapshot};
 use super::transitions::said;
 
 /// The version of the stored form. Raised when an older program could not read it.
@@ -27,7 +28,7 @@ pub(super) const SCHEMA: u32 = 1;
 /// assert!(matches!(run.next(), Next::Prepare { step: 1 }));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(remote = "Self", rename_all = "camelCase")]
 pub struct Run {
     #[serde(deserialize_with = "known_schema")]
     schema: u32,
@@ -245,7 +246,11 @@ impl Run {
                 self.phase = Phase::Model { tools: prepared.tools, repair: prepared.repair };
             }
             (Phase::Model { tools, repair }, Input::Answered(answer)) => {
-                self.answered(*answer, tools, repair)
+                if let Some(id) = called_twice(&answer.assembled.message) {
+                    let detail = format!("call `{id}` stands there twice");
+                    return self.refuse(Phase::Model { tools, repair }, name, Some(detail));
+                }
+                self.answered(*answer, tools, repair);
             }
             (phase @ Phase::Model { .. }, Input::ModelFailed { error, partial, retry }) => {
                 self.phase = phase;
@@ -352,6 +357,32 @@ impl Run {
     }
 }
 
+/// The id that two calls of this side have.
+fn called_twice(message: &AssistantMessage) -> Option<&Id> {
+    let mut seen = HashSet::new();
+    message
+        .tool_calls()
+        .filter(|call| !call.provider_executed)
+        .map(|call| &call.id)
+        .find(|id| !seen.insert(*id))
+}
+
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Run {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let run = Self::deserialize(deserializer)?;
+        match run.flaw() {
+            None => Ok(run),
+            Some(flaw) => Err(D::Error::custom(format!("{DAMAGED}{flaw}"))),
+        }
+    }
+}
+
 fn known_schema<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
         schema @ 1..=SCHEMA => Ok(schema),
@@ -369,7 +400,7 @@ fn numbered<'de, D: serde::Deserializer<'de>>(
     match steps.iter().zip(1..).find(|(step, number)| step.step != *number) {
         None => Ok(Arc::new(steps)),
         Some((step, number)) => Err(serde::de::Error::custom(format!(
-            "the stored run is damaged: step {} stands in the place of step {number}",
+            "{DAMAGED}step {} stands in the place of step {number}",
             step.step
         ))),
     }

@@ -16,6 +16,7 @@ mod phase;
 mod record;
 mod snapshot;
 mod step;
+mod stored;
 mod transitions;
 
 pub use config::{LoopGuard, RunConfig};

@@ -7,31 +7,32 @@ use super::record::{PendingApproval, ToolRecord};
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Next<'a> {
-    /// Prepare this step; answer with [`Input::Prepared`].
+    /// Prepare this step; answer with [`Input::Prepared`](super::Input::Prepared).
     Prepare {
         /// Counts from 1.
         step: u32,
     },
-    /// Call the model with [`Run::messages`]; answer with [`Input::Answered`] or [`Input::ModelFailed`].
+    /// Call the model with [`Run::messages`](super::Run::messages); answer with
+    /// [`Input::Answered`](super::Input::Answered) or [`Input::ModelFailed`](super::Input::ModelFailed).
     CallModel,
-    /// Look at calls with wrong input; answer with [`Input::Repaired`].
+    /// Look at calls with wrong input; answer with [`Input::Repaired`](super::Input::Repaired).
     Repair {
         /// The calls.
         calls: Vec<Invalid<'a>>,
     },
-    /// Ask the policies; answer with [`Input::Decided`].
+    /// Ask the policies; answer with [`Input::Decided`](super::Input::Decided).
     DecideApproval {
         /// The calls.
         calls: Vec<&'a ToolCall>,
     },
-    /// Run these; answer each with [`Input::ToolFinished`], in any order.
+    /// Run these; answer each with [`Input::ToolFinished`](super::Input::ToolFinished), in any order.
     CallTools {
         /// The calls.
         calls: Vec<&'a ToolCall>,
     },
-    /// Ask the stop conditions; answer with [`Input::Verdicts`].
+    /// Ask the stop conditions; answer with [`Input::Verdicts`](super::Input::Verdicts).
     CheckStop,
-    /// A person must decide; answer each with [`Input::Answer`]. The run may be stored meanwhile.
+    /// A person must decide; answer each with [`Input::Answer`](super::Input::Answer). The run may be stored meanwhile.
     AwaitApproval {
         /// The calls.
         pending: Vec<PendingApproval>,

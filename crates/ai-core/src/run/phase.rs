@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::calls::CallState;
 use super::input::ToolFacts;
 use super::outcome::Outcome;
+use super::snapshot::DAMAGED;
 use super::step::OpenStep;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,9 +42,7 @@ impl Phase {
         let phase = Self::deserialize(deserializer)?;
         match phase.flaw() {
             None => Ok(phase),
-            Some(flaw) => {
-                Err(D::Error::custom(format!("the stored run is damaged: at `{}`, {flaw}", phase.name())))
-            }
+            Some(flaw) => Err(D::Error::custom(format!("{DAMAGED}at `{}`, {flaw}", phase.name()))),
         }
     }
 

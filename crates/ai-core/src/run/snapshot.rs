@@ -47,8 +47,13 @@ impl RunSnapshot {
     }
 }
 
+/// How errors begin that a reader of JSON passes on.
+pub(super) const DAMAGED: &str = "the stored run is damaged: ";
+
 fn damaged(error: &serde_json::Error) -> StoredRunError {
-    StoredRunError::Damaged { problem: error.to_string() }
+    let said = error.to_string();
+    let problem = said.strip_prefix(DAMAGED).unwrap_or(&said).to_owned();
+    StoredRunError::Damaged { problem }
 }
 
 /// Why a stored run cannot be read.
@@ -79,7 +84,7 @@ impl fmt::Display for StoredRunError {
             Self::LaterSchema { schema } => {
                 write!(f, "the stored run has schema {schema}; this program reads schemas up to {SCHEMA}")
             }
-            Self::Damaged { problem } => write!(f, "the stored run is damaged: {problem}"),
+            Self::Damaged { problem } => write!(f, "{DAMAGED}{problem}"),
         }
     }
 }

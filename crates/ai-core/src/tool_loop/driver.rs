@@ -108,7 +108,7 @@ impl Driver {
             decisions.expect(pending.call.id);
         }
         Self {
-            ids: Ids::beside(run.messages()),
+            ids: Ids::beside(run.messages().iter().chain(run.new_messages())),
             live: Live::new(run, Arc::clone(&options.control), Arc::clone(&decisions)),
             step: Step::new(&config, None, StepOverrides::default()),
             interrupt: Interrupt::new(options.cancel.clone(), options.deadline),
@@ -127,6 +127,7 @@ impl Driver {
     }
 
     async fn run(mut self, co: Co<LoopEvent>, span: Span) {
+        self.live.trace(self.config.traced, span);
         if let Err(by) = self.begin().await {
             self.live.interrupt(by);
         }
@@ -139,7 +140,7 @@ impl Driver {
                 Todo::CallTools(calls) => self.call_tools(&co, calls).await,
                 Todo::CheckStop => self.check_stop().await,
                 Todo::AwaitApproval(pending) if self.config.approvals == Approvals::EndRun => {
-                    match self.decisions.take() {
+                    match self.decisions.take_or_close() {
                         Some(decision) => self.answer(&co, pending, decision).await,
                         None => {
                             self.live.park();
@@ -156,7 +157,7 @@ impl Driver {
             }
             self.hand_out_steps(&co).await;
         }
-        self.finish(&co, &span).await;
+        self.finish(&co).await;
     }
 
     /// Announces the run, and lets the plugins change what holds for all of it.
@@ -164,7 +165,11 @@ impl Driver {
         self.interrupt.last_word(guarded(self.options.control.on_start())).await;
         let Some(plugins) = &self.plugins else { return Ok(()) };
         match self.interrupt.race(plugins.start(self.config.params())).await? {
-            Ok(params) => self.config = Arc::new(self.config.with_params(params)),
+            Ok(params) => {
+                self.config = Arc::new(self.config.with_params(params));
+                // A stored run goes on in the middle of a step, with the tools that the plugins gave it.
+                self.step = Step::new(&self.config, None, StepOverrides::default());
+            }
             Err(error) => {
                 self.live.feed(Input::Broken(error.record()));
                 self.live.failed(error);
@@ -294,13 +299,12 @@ impl Driver {
     }
 
     /// The consumer has asked for more and only the end is left: the finish is claimed.
-    async fn finish(&mut self, co: &Co<LoopEvent>, span: &Span) {
+    async fn finish(&mut self, co: &Co<LoopEvent>) {
         if self.interrupt.is_cancelled() {
             self.live.interrupt(Interruption::Cancelled);
             self.hand_out_steps(co).await;
         }
         let end = self.live.claim();
-        self.config.traced.agent_ended(span, &end);
         self.interrupt.last_word(guarded(self.options.control.on_end(&end))).await;
         co.give(LoopEvent::End(Box::new(end))).await;
     }

@@ -111,6 +111,14 @@ impl Decisions {
         (!state.fresh.is_empty()).then(|| state.fresh.remove(0))
     }
 
+    /// A decision that has come already; without one, none is taken any more. In one look, so that no decision is
+    /// accepted in between and then lost.
+    pub(super) fn take_or_close(&self) -> Option<(Id, Decision)> {
+        let mut state = self.state();
+        state.closed = state.fresh.is_empty();
+        (!state.closed).then(|| state.fresh.remove(0))
+    }
+
     pub(super) fn close(&self) {
         self.state().closed = true;
     }
@@ -144,3 +152,6 @@ impl Decisions {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

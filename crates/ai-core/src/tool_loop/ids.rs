@@ -26,8 +26,8 @@ enum Kind {
 
 impl Ids {
     /// Ids that are unique beside those of this history.
-    pub(super) fn beside(history: &[Arc<Message>]) -> Self {
-        let calls = history.iter().filter_map(|message| match &**message {
+    pub(super) fn beside<'a>(history: impl Iterator<Item = &'a Arc<Message>>) -> Self {
+        let calls = history.filter_map(|message| match &**message {
             Message::Assistant(message) => {
                 Some(message.tool_calls().map(|call| (Kind::Call, call.id.clone())))
             }

@@ -3,12 +3,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ai_provider::{Assembled, Assembler, AssistantMessage, ErrorClass, ModelError, StreamPart};
+use tracing::Span;
 
 use super::control::LoopControl;
 use super::event::{RunEnd, ToolEvent};
 use super::handle::Decisions;
 use super::tools::Tools;
 use crate::run::{Input, Interruption, Outcome, Run, StepRecord, ToolRecord};
+use crate::spans::Traced;
 
 /// The run with what is under way: what must be settled exactly once, by `Drop` if need be.
 pub(super) struct Live {
@@ -21,6 +23,8 @@ pub(super) struct Live {
     handed_out: usize,
     parked: bool,
     end: Option<RunEnd>,
+    traced: Traced,
+    span: Span,
 }
 
 impl Live {
@@ -35,7 +39,14 @@ impl Live {
             error: None,
             parked: false,
             end: None,
+            traced: Traced::default(),
+            span: Span::none(),
         }
+    }
+
+    /// Where the end of the run is to be noted.
+    pub(super) fn trace(&mut self, traced: Traced, span: Span) {
+        (self.traced, self.span) = (traced, span);
     }
 
     pub(super) fn run(&self) -> &Run {
@@ -129,14 +140,16 @@ impl Live {
                 }
                 _ => None,
             };
-            RunEnd {
+            let end = RunEnd {
                 outcome,
                 error,
                 usage: self.run.usage().clone(),
                 snapshot: self.run.snapshot(),
                 steps: self.run.steps().to_vec(),
                 new_messages: self.run.new_messages().to_vec(),
-            }
+            };
+            self.traced.agent_ended(&self.span, &end);
+            end
         });
         end.clone()
     }

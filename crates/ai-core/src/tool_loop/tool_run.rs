@@ -14,6 +14,7 @@ use super::control::LoopControl;
 use super::event::ToolEvent;
 use super::output::{self, Problem};
 use super::tools::{Job, ToolPolicy};
+use crate::panic::drop_quietly;
 use crate::run::{DeliveryUnknown, ToolRecord, ToolStatus, brief};
 use crate::tool::{Effect, Tool, ToolContext, ToolError, ToolStream, ToolYield};
 
@@ -50,9 +51,7 @@ pub(super) async fn run(co: Co<ToolEvent>, job: Job, control: Arc<dyn LoopContro
     };
     let duration = read(&watch).elapsed();
     // What the tool held ends before its result is told: the history among it, which is about to grow.
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(wrapped))) {
-        tracing::error!(tool = call.name, error = %ToolError::panicked(&*panic), "a tool panicked when it was dropped");
-    }
+    drop_quietly(wrapped);
     let record = conclude(&call, effect, &ctx, last, duration, policy.output_bytes);
     drop(ctx);
     hear(control.on_tool_end(&record)).await;

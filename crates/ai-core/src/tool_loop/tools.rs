@@ -15,6 +15,7 @@ use super::co::CoStream;
 use super::control::LoopControl;
 use super::event::ToolEvent;
 use super::tool_run;
+use crate::panic::drop_quietly;
 use crate::run::{ToolRecord, ToolStatus};
 use crate::spans::Traced;
 use crate::tool::{Concurrency, Effect, Tool, ToolContext};
@@ -190,7 +191,9 @@ impl Tools {
         self.waiting.clear();
         self.held.clear();
         self.released.clear();
-        self.events.clear();
+        for running in std::mem::take(&mut self.events) {
+            drop_quietly(running);
+        }
         let running = std::mem::take(&mut self.running).into_values();
         let cut = running.map(|Begun { call, effect, ctx, at, span }| {
             let record = tool_run::cut(&call, effect, &ctx, at.elapsed());

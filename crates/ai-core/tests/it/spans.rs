@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use ai_core::{RunOptions, ToolError, ToolLoop, ToolSet, agent_tool, tool_fn};
 use ai_provider::{ErrorClass, ModelError, ResponseMetadata, Settings, StreamPart, TargetId, UnifiedFinish};
 use ai_testkit::{Script, ScriptedModel};
+use futures_util::StreamExt;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing_subscriber::Layer;
@@ -244,4 +245,26 @@ fn an_agent_as_a_tool_is_a_run_inside_the_span_of_its_call() {
             ("chat", Some(0)),
         ]
     );
+}
+
+/// [AC-395]
+#[test]
+fn a_run_that_is_dropped_says_how_it_ended() {
+    for polls in [1, 3, 6] {
+        let spans = Spans::default();
+        let subscriber = tracing_subscriber::registry().with(spans.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        tracing::subscriber::with_default(subscriber, || {
+            runtime.block_on(async {
+                let (_handle, mut events) =
+                    agent().start([ai_provider::Message::user("go")], RunOptions::default());
+                for _ in 0..polls {
+                    assert!(events.next().await.is_some());
+                }
+            });
+        });
+        let spans = spans.0.lock().unwrap().clone();
+        assert_eq!(spans[0].get("outcome"), "cancelled", "{polls} polls");
+        assert!(spans.iter().all(|span| span.closed), "{spans:#?}");
+    }
 }

@@ -1,7 +1,8 @@
-use ai_core::output::{ObjectErrorKind, generate_object};
+use ai_core::output::{ObjectErrorKind, ObjectEvent, generate_object};
 use ai_core::run::Outcome;
 use ai_provider::{Message, StructuredOutput, ToolOutput, ToolPart, UnifiedFinish};
 use ai_testkit::{Script, ScriptedModel};
+use futures_util::StreamExt;
 
 use super::{BAD, Dish, GOOD, able, go, native, shared, soup};
 use crate::support::check_history;
@@ -78,4 +79,27 @@ async fn it_is_asked_so_often_and_no_more() {
     assert_eq!((error.text(), model.requests().len()), (Some("no"), 3), "both kinds count together");
     let model = with_tools(ScriptedModel::new().reply(says(BAD)).reply(calls("c1", BAD)).reply(says(GOOD)));
     assert_eq!(generate_object::<Dish>(shared(&model), go()).with_retries(2).await.unwrap().retries, 2);
+}
+
+/// [AC-277]
+#[tokio::test]
+async fn beside_an_answer_that_is_taken_nothing_is_asked_again() {
+    let both = Script::new()
+        .tool_call("c1", "answer", BAD)
+        .tool_call("c2", "answer", GOOD)
+        .usage(10, 5)
+        .finish(UnifiedFinish::ToolCalls);
+    let model = with_tools(ScriptedModel::new().reply(both));
+    let mut stream = generate_object::<Dish>(shared(&model), go()).stream();
+    let mut done = None;
+    while let Some(event) = stream.next().await {
+        match event.unwrap() {
+            ObjectEvent::Retry(mistake) => panic!("asked again: {mistake}"),
+            ObjectEvent::Done(object) => done = Some(object),
+            _ => {}
+        }
+    }
+    let object = done.unwrap();
+    assert_eq!((object.value, object.retries), (soup(), 0));
+    check_history(&object.new_messages).unwrap();
 }

@@ -201,6 +201,11 @@ fn an_unknown_id_is_compared_with_all_ids_and_shown_in_part() {
     let registry = Registry::new().with_extension(azure()).unwrap();
     let error = registry.id("my-azure-respones").unwrap_err();
     assert!(error.to_string().contains("did you mean `my-azure-responses`?"), "{error}");
+    let error = registry.id("My-Azure").unwrap_err();
+    assert!(
+        error.to_string().contains("did you mean `my-azure`?"),
+        "letters of another case are near: {error}"
+    );
     let error = registry.id(&"x".repeat(100_000)).unwrap_err().to_string();
     assert!(error.len() < 400 && error.contains("known: az, my-azure"), "{error}");
     let error = format!("{}:", "é".repeat(100_000)).parse::<ai_core::ModelRef>().unwrap_err().to_string();
