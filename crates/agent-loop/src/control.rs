@@ -7,7 +7,9 @@ use ai_core::run::{StepRecord, ToolRecord, ToolStatus, Verdict};
 use ai_core::{
     LoopControl, OnError, RunEnd, StepFailure, StepOverrides, StepView, StopWhen, ToolContext, ToolStream,
 };
-use ai_provider::{AssistantMessage, AttemptEvent, Id, LanguageModel, RunScope, TargetId, ToolCall};
+use ai_provider::{
+    AssistantMessage, AttemptEvent, CancellationToken, Id, LanguageModel, RunScope, TargetId, ToolCall,
+};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -34,6 +36,8 @@ pub(crate) struct RunControl {
     pub(crate) resets: bool,
     pub(crate) model: Arc<dyn LanguageModel>,
     pub(crate) scope: RunScope,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) deadline: Option<std::time::Instant>,
     pub(crate) inner: Arc<dyn LoopControl>,
     pub(crate) state: Mutex<State>,
 }
@@ -53,6 +57,11 @@ pub(crate) struct State {
 impl RunControl {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_cut(&self) -> bool {
+        let now = tokio::time::Instant::now().into_std();
+        self.cancel.is_cancelled() || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
     fn book(&self) -> Arc<Mutex<Book>> {
@@ -177,7 +186,8 @@ impl LoopControl for RunControl {
         if quiet(self.inner.on_step_error(&failure)).await == OnError::Retry {
             heard = OnError::Retry;
         }
-        if may_retry && heard == OnError::Retry {
+        // A run that is cut meanwhile makes no further call, so this is its end.
+        if may_retry && heard == OnError::Retry && !self.is_cut() {
             return OnError::Retry;
         }
         self.state().told = true;

@@ -24,7 +24,7 @@ use tokio::time::{Instant, Sleep};
 #[non_exhaustive]
 pub struct Timeouts {
     /// For the whole run, from its start; time in which a person decides does not count. The run then ends as
-    /// `Budget { kind: Time }`, cleanly.
+    /// `Budget { kind: Time }`, cleanly. A run that is resumed has it anew.
     pub total: Option<Duration>,
     /// For a step: its model call fails when the time is up, and each of its tools has what the call left of it.
     pub step: Option<Duration>,

@@ -13,16 +13,23 @@ use ai_provider::{
 ///
 /// A file in a tool's result stays where the model could read it in a message of the user: adapters move it there.
 pub(crate) fn readable(messages: &[Arc<Message>], model: &Capabilities) -> Option<Vec<Arc<Message>>> {
-    let changed: Vec<_> = messages.iter().map(|message| in_words(message, model)).collect();
-    changed.iter().any(Option::is_some).then(|| {
-        let both = changed.into_iter().zip(messages);
-        both.map(|(changed, message)| changed.map_or_else(|| Arc::clone(message), Arc::new)).collect()
-    })
+    let mut changed: Option<Vec<_>> = None;
+    for (at, message) in messages.iter().enumerate() {
+        match (in_words(message, model), &mut changed) {
+            (None, None) => {}
+            (None, Some(changed)) => changed.push(Arc::clone(message)),
+            (Some(words), changed) => {
+                let before = || messages.iter().take(at).cloned().collect();
+                changed.get_or_insert_with(before).push(Arc::new(words));
+            }
+        }
+    }
+    changed
 }
 
 fn in_words(message: &Message, model: &Capabilities) -> Option<Message> {
     match message {
-        Message::User(user) => {
+        Message::User(user) if user.parts.iter().any(|part| matches!(part, UserPart::File(_))) => {
             let left_out = |part: &UserPart| match part {
                 UserPart::File(file) => note(file, &[model.input]),
                 _ => None,

@@ -71,6 +71,8 @@ impl Setup {
             resets,
             model,
             scope: options.scope.clone(),
+            cancel: options.cancel.clone(),
+            deadline: options.deadline,
             inner: options.control,
             state: Mutex::<State>::default(),
         });

@@ -405,7 +405,9 @@ async fn an_error_in_hand_beats_a_cancel_that_comes_later() {
     assert_eq!(ran.outcome.as_str(), "failed");
     assert_eq!(model.requests().len(), 1, "a cancelled run makes no further call");
     assert!(matches!(ran.last(), UiChunk::Error { .. }));
-    assert!(!log.take().contains(&"h abort".to_owned()));
+    let heard = log.take();
+    assert_eq!(heard.iter().filter(|line| line.contains("error")).count(), 1, "{heard:?}");
+    assert!(!heard.contains(&"h abort".to_owned()));
 }
 
 /// [AL-100]

@@ -69,6 +69,7 @@ async fn a_step_that_broke_off_is_made_again_and_nothing_else_is() {
     let (before, after) = (&requests[1].messages, &requests[2].messages);
     assert_eq!(&after[..before.len()], &before[..], "the note stands at the tail");
     assert_eq!(after.len(), before.len() + 1);
+    assert_eq!(requests[1].tools, requests[2].tools);
     assert!(
         last_text(&requests[2]).unwrap().starts_with("Note from the program: your answer to this broke off")
     );

@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use super::support::{Ran, agent, ask, run};
-use crate::{Agent, AgentEvent, Hooks, LedgerEnd, LedgerEntry, LedgerRow, Prices};
+use crate::{Agent, AgentEvent, Hooks, LedgerEnd, LedgerEntry, LedgerRow, Prices, UiChunk};
 
 fn metadata(ran: &Ran) -> Vec<Value> {
     ran.only(&["message-metadata"]).into_iter().map(|chunk| chunk["messageMetadata"].clone()).collect()
@@ -82,6 +82,33 @@ async fn a_step_that_does_not_say_shows_nothing_and_no_run_does_unless_asked() {
         shown(usage(Some(3), Some(5)), usage(Some(2), Some(4)), |agent| agent.with_usage_metadata(false))
             .await;
     assert!(got.is_empty());
+}
+
+/// [AL-129]
+#[tokio::test]
+async fn runs_side_by_side_count_apart() {
+    let steps = || {
+        let model = ScriptedModel::new();
+        let two = model.reply(step(UnifiedFinish::ToolCalls, usage(Some(3), Some(5))));
+        two.reply(step(UnifiedFinish::ToolCalls, usage(Some(3), Some(5))))
+            .repeat(step(UnifiedFinish::Stop, usage(Some(2), Some(4))))
+    };
+    let agent = agent(&steps()).with_usage_metadata(true);
+    let mut runs = [ask(&agent), ask(&agent)];
+    let mut shown = [Vec::new(), Vec::new()];
+    let mut going = true;
+    while std::mem::take(&mut going) {
+        for (run, shown) in runs.iter_mut().zip(&mut shown) {
+            let next = run.next().await;
+            going |= next.is_some();
+            if let Some(AgentEvent::Chunk(UiChunk::MessageMetadata { message_metadata })) = next {
+                shown.push(message_metadata["usage"]["totalTokens"].clone());
+            }
+        }
+    }
+    assert_eq!(shown, [[8, 14], [8, 14]]);
+    let third = run(ask(&agent)).await;
+    assert_eq!(metadata(&third)[0]["usage"]["totalTokens"], 6);
 }
 
 /// [AL-130]
@@ -168,7 +195,7 @@ async fn the_books_are_closed_once_also_for_a_run_that_is_dropped() {
         LedgerEntry { outcome: "cancelled".to_owned(), ..Default::default() }
     );
     let mut running = ask(&agent);
-    while !matches!(running.next().await, Some(AgentEvent::Chunk(crate::UiChunk::TextDelta { .. }))) {}
+    while !matches!(running.next().await, Some(AgentEvent::Chunk(UiChunk::TextDelta { .. }))) {}
     drop(running);
     let entries = entries.lock().unwrap();
     assert_eq!(entries.len(), 1);
