@@ -23,3 +23,4 @@ mod retry;
 pub(crate) mod support;
 mod tools;
 mod usage;
+mod work;
