@@ -53,8 +53,7 @@ mod failure;
 mod list;
 mod models;
 mod provider;
-mod setup;
 
+pub use ai_http::ModelSetup;
 pub use codec::GenerateContentCodec;
 pub use provider::{Google, GoogleBuilder};
-pub use setup::ModelSetup;

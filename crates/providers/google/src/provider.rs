@@ -14,7 +14,7 @@ use crate::codec::{GenerateContentCodec, model_path};
 use crate::embedding::GoogleEmbedding;
 use crate::failure;
 use crate::list::{self, Page};
-use crate::setup::ModelSetup;
+use ai_http::ModelSetup;
 
 const BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
 
@@ -75,11 +75,11 @@ impl Provider for Google {
         model_path(id)?;
         let setup = self.models.get(id);
         let mut extra_body = self.extra_body.clone();
-        for (key, value) in setup.into_iter().flat_map(|(setup, _)| &setup.extra_body) {
+        for (key, value) in setup.into_iter().flat_map(|(setup, _)| setup.body()) {
             merge_field(&mut extra_body, key, value);
         }
         let mut codec = GenerateContentCodec::new(self.endpoint.clone()).with_extra_body(extra_body);
-        let told = setup.and_then(|(setup, _)| setup.capabilities.as_ref());
+        let told = setup.and_then(|(setup, _)| setup.known_capabilities());
         if let Some(capabilities) = told.or(self.capabilities.as_ref()) {
             codec = codec.with_capabilities(capabilities.clone());
         }

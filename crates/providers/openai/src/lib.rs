@@ -45,10 +45,10 @@ mod encode;
 mod models;
 mod provider;
 mod responses;
-mod setup;
 mod strict;
 
 pub use ai_http::CallIds;
+pub use ai_http::ModelSetup;
 pub use codec::ChatCodec;
 pub use dialect::{
     Dialect, EffortForm, KeyForm, KnownModels, ModelFacts, ModelRules, NamedTool, SchemaForm, SystemRole,
@@ -56,4 +56,3 @@ pub use dialect::{
 };
 pub use provider::{Api, OpenAi, OpenAiBuilder};
 pub use responses::{ResponsesCodec, ResponsesDialect};
-pub use setup::ModelSetup;

@@ -15,7 +15,7 @@ use crate::dialect::{Dialect, KeyForm};
 use crate::embedding::OpenAiEmbedding;
 use crate::models::models;
 use crate::responses::{ResponsesCodec, ResponsesDialect};
-use crate::setup::ModelSetup;
+use ai_http::ModelSetup;
 
 /// OpenAI, or a server that speaks like it.
 ///
@@ -72,7 +72,7 @@ impl OpenAi {
     /// The fields that go into every body for this model.
     fn extra_body(&self, id: &str) -> JsonObject {
         let mut fields = self.extra_body.clone();
-        for (key, value) in self.models.get(id).into_iter().flat_map(|(setup, _)| &setup.extra_body) {
+        for (key, value) in self.models.get(id).into_iter().flat_map(|(setup, _)| setup.body()) {
             merge_field(&mut fields, key, value);
         }
         fields
@@ -81,7 +81,8 @@ impl OpenAi {
     /// A model around this codec, by what was set for it.
     fn model<C: Codec>(&self, codec: C, id: &str, capabilities: Capabilities) -> Arc<dyn LanguageModel> {
         let setup = self.models.get(id);
-        let capabilities = setup.and_then(|(setup, _)| setup.capabilities.clone()).unwrap_or(capabilities);
+        let capabilities =
+            setup.and_then(|(setup, _)| setup.known_capabilities().cloned()).unwrap_or(capabilities);
         let model = self.client.model(codec, self.target(id), capabilities);
         match setup {
             Some((_, headers)) => Arc::new(model.and_headers(headers.clone())),
@@ -101,7 +102,8 @@ impl Provider for OpenAi {
         if let Some(dialect) = &self.responses {
             let mut codec = ResponsesCodec::new(dialect.clone(), self.endpoint.clone())
                 .with_extra_body(self.extra_body(id));
-            if let Some(capabilities) = self.models.get(id).and_then(|(setup, _)| setup.capabilities.clone())
+            if let Some(capabilities) =
+                self.models.get(id).and_then(|(setup, _)| setup.known_capabilities().cloned())
             {
                 codec = codec.with_capabilities(capabilities);
             }
@@ -110,7 +112,9 @@ impl Provider for OpenAi {
         }
         let mut codec =
             ChatCodec::new(self.dialect.clone(), self.endpoint.clone()).with_extra_body(self.extra_body(id));
-        if let Some(capabilities) = self.models.get(id).and_then(|(setup, _)| setup.capabilities.clone()) {
+        if let Some(capabilities) =
+            self.models.get(id).and_then(|(setup, _)| setup.known_capabilities().cloned())
+        {
             codec = codec.with_capabilities(capabilities);
         }
         let capabilities = codec.capabilities(id);
@@ -132,7 +136,7 @@ impl Provider for OpenAi {
             endpoint: self.endpoint.clone(),
             client: self.client.clone(),
             target: self.target(id),
-            extra_body: setup.map(|(setup, _)| setup.extra_body.clone()).unwrap_or_default(),
+            extra_body: setup.map(|(setup, _)| setup.body().clone()).unwrap_or_default(),
         }))
     }
 

@@ -1,26 +1,27 @@
 use std::fmt;
 
-use ai_http::HttpCall;
 use ai_provider::{Capabilities, JsonObject, ModelError};
 use http::HeaderMap;
 use serde_json::Value;
 
+use crate::call::HttpCall;
+
 /// What differs for one model from what its provider says of all: what it can do, fields of its body, headers.
 ///
 /// ```
-/// use ai_google::{Google, ModelSetup};
+/// use ai_http::ModelSetup;
 /// use ai_provider::Capabilities;
 /// use serde_json::json;
 /// let mut capabilities = Capabilities::default();
 /// capabilities.input.image = true;
-/// let setup = ModelSetup::new().capabilities(capabilities).extra_body("serviceTier", json!("flex"));
-/// let google = Google::builder().model("gemini-2.5-flash", setup).build()?;
-/// # let _ = google; Ok::<(), ai_provider::ModelError>(())
+/// let setup = ModelSetup::new().capabilities(capabilities).extra_body("service_tier", json!("flex"));
+/// // A provider's builder takes it by the id of the model: `OpenAi::builder().model("my-model", setup)`.
+/// # let _ = setup;
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct ModelSetup {
-    pub(crate) capabilities: Option<Capabilities>,
-    pub(crate) extra_body: JsonObject,
+    capabilities: Option<Capabilities>,
+    extra_body: JsonObject,
     headers: Vec<(String, Option<String>)>,
 }
 
@@ -51,8 +52,21 @@ impl ModelSetup {
         self
     }
 
-    /// The headers, which must be legal.
-    pub(crate) fn header_map(&self) -> Result<HeaderMap, ModelError> {
+    /// What the model can do, where that was said.
+    pub fn known_capabilities(&self) -> Option<&Capabilities> {
+        self.capabilities.as_ref()
+    }
+
+    /// The fields of every body.
+    pub fn body(&self) -> &JsonObject {
+        &self.extra_body
+    }
+
+    /// The headers of every call.
+    ///
+    /// # Errors
+    /// `InvalidRequest` if one is not legal.
+    pub fn header_map(&self) -> Result<HeaderMap, ModelError> {
         let mut call = HttpCall::get("");
         call.apply_extra(&self.headers)?;
         Ok(call.headers)
