@@ -14,4 +14,5 @@ mod conversation;
 mod drops;
 mod faults;
 mod fuzz;
+mod retries;
 mod support;

@@ -29,7 +29,7 @@ pub struct Timeouts {
     /// For a step: its model call fails when the time is up, and each of its tools has what the call left of it.
     pub step: Option<Duration>,
     /// From the first request of a step to the first output, attempts and waits of a retrying model included. The
-    /// step fails when it is up.
+    /// step fails when it is up. An answer that is asked for in one body is one output.
     pub first_output: Option<Duration>,
     /// Between two outputs of an answer. Time in which the consumer does not ask for more does not count. The step
     /// fails when it is up.
