@@ -1,5 +1,5 @@
 use std::future::poll_fn;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -7,6 +7,7 @@ use ai_provider::{
     Assembled, AssistantMessage, CallContext, ErrorClass, Id, ModelError, ModelStream, Request, RetryError,
     StreamPart, ToolCall,
 };
+use futures_util::stream;
 use serde_json::Value;
 use tracing::Span;
 
@@ -16,6 +17,7 @@ use super::super::control::{OnError, StepFailure};
 use super::super::event::{LoopEvent, StepReset, StepStart};
 use super::super::interrupt::Interrupt;
 use super::{Driver, Said, guarded};
+use crate::panic::model_panicked;
 use crate::run::{Answer, Input, Interruption};
 use crate::tool::ToolError;
 
@@ -36,7 +38,9 @@ impl Driver {
             Err(error) => return self.model_failed(co, &Span::none(), error).await,
         };
         let span = self.config.traced.chat(&target, &request);
-        let mut stream = span.in_scope(|| self.step.model.stream(request, ctx));
+        let call = || span.in_scope(|| self.step.model.stream(request, ctx));
+        let mut stream = catch_unwind(AssertUnwindSafe(call))
+            .unwrap_or_else(|panic| Box::pin(stream::once(std::future::ready(Err(model_panicked(&*panic))))));
         if let Some(plugins) = &self.plugins {
             stream = plugins.stream(stream);
         }
@@ -99,7 +103,7 @@ impl Driver {
     pub(super) fn problem(&self, call: &ToolCall) -> Option<String> {
         let tool = self.step.tool(&call.name)?;
         let input = call.input_json().ok().filter(Value::is_object)?;
-        match std::panic::catch_unwind(AssertUnwindSafe(|| tool.tool.check(&input))) {
+        match catch_unwind(AssertUnwindSafe(|| tool.tool.check(&input))) {
             Ok(checked) => checked.err(),
             Err(panic) => Some(format!("{} could not look at it", ToolError::panicked(&*panic))),
         }
@@ -178,7 +182,8 @@ fn poll_model(
     if let Poll::Ready(by) = interrupt.check(cx) {
         return Poll::Ready(Err(by));
     }
-    match span.in_scope(|| stream.as_mut().poll_next(cx)) {
+    let polled = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| stream.as_mut().poll_next(cx))));
+    match polled.unwrap_or_else(|panic| Poll::Ready(Some(Err(model_panicked(&*panic))))) {
         Poll::Ready(Some(Ok(part))) => Poll::Ready(Ok(Some(Said::Part(part)))),
         Poll::Ready(Some(Err(error))) => Poll::Ready(Ok(Some(Said::Failed(error)))),
         Poll::Ready(None) => Poll::Ready(Ok(Some(Said::Over))),
