@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use ai_provider::{Id, ToolCall};
+use ai_provider::{Id, ToolApprovalResponse, ToolCall};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::record::ToolRecord;
@@ -24,6 +24,8 @@ pub(super) enum CallState {
     Ready,
     Asking(Id),
     HandedOver,
+    /// A person's word on a call that runs at the provider: it goes there with the next request.
+    Answered(ToolApprovalResponse),
     Done(ToolRecord),
 }
 

@@ -221,7 +221,9 @@ impl Run {
     /// The calls that wait for a person.
     pub fn pending_approvals(&self) -> Vec<PendingApproval> {
         match &self.phase {
-            Phase::Decide(open) | Phase::Tools(open) | Phase::AwaitApproval(open) => open.pending(),
+            Phase::Repair(open) | Phase::Decide(open) | Phase::Tools(open) | Phase::AwaitApproval(open) => {
+                open.pending()
+            }
             _ => Vec::new(),
         }
     }
@@ -357,14 +359,10 @@ impl Run {
     }
 }
 
-/// The id that two calls of this side have.
+/// The id that two calls have.
 fn called_twice(message: &AssistantMessage) -> Option<&Id> {
     let mut seen = HashSet::new();
-    message
-        .tool_calls()
-        .filter(|call| !call.provider_executed)
-        .map(|call| &call.id)
-        .find(|id| !seen.insert(*id))
+    message.tool_calls().map(|call| &call.id).find(|id| !seen.insert(*id))
 }
 
 impl Serialize for Run {

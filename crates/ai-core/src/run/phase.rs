@@ -60,7 +60,7 @@ impl Phase {
             CallState::Undecided => 1,
             CallState::Ready => 2,
             CallState::Asking(_) => 3,
-            CallState::HandedOver | CallState::Done(_) => 4,
+            CallState::HandedOver | CallState::Answered(_) | CallState::Done(_) => 4,
         };
         let stages: Vec<_> = open.calls.iter().map(|call| stage(&call.state)).collect();
         if !stages.contains(&due) {
@@ -69,10 +69,20 @@ impl Phase {
         if stages.iter().any(|stage| *stage < due) {
             return Some("a call waits for something earlier");
         }
-        let called =
-            open.record.message.tool_calls().filter(|call| !call.provider_executed).map(|call| &call.id);
-        if !called.eq(open.calls.iter().map(|open| &open.call.id)) {
+        let called = open.record.message.tool_calls().filter(|call| {
+            !call.provider_executed
+                || open.calls.get(&call.id).is_some_and(|open| open.call.provider_executed)
+        });
+        if !called.map(|call| &call.id).eq(open.calls.iter().map(|open| &open.call.id)) {
             return Some("its calls are not those of the message");
+        }
+        let waits_there = |state: &CallState| matches!(state, CallState::Asking(_) | CallState::Answered(_));
+        let answered = |state: &CallState| matches!(state, CallState::Answered(_));
+        if open.calls.iter().any(|open| match open.call.provider_executed {
+            true => !waits_there(&open.state),
+            false => answered(&open.state),
+        }) {
+            return Some("a call at the provider is taken for one that runs here, or the reverse");
         }
         let mut seen = HashSet::new();
         open.calls.iter().any(|open| !seen.insert(&open.call.id)).then_some("two calls have one id")

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use ai_provider::{
-    AssistantMessage, ErrorRecord, FinishReason, Id, RequestId, ResponseMetadata, TargetId, ToolCall,
-    ToolResult, Usage, Warning,
+    AssistantMessage, ErrorRecord, FinishReason, Id, RequestId, ResponseMetadata, TargetId,
+    ToolApprovalResponse, ToolCall, ToolResult, Usage, Warning,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct StepRecord {
     /// Results of the calls that ran on this side, in the order of the calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolRecord>,
+    /// What was said of the calls at the provider that asked for consent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<ToolApprovalResponse>,
     /// Why the model stopped.
     pub finish: FinishReason,
     /// What it took.

@@ -1,7 +1,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ai_provider::{AssistantPart, ErrorRecord, FinishReason, Id, Message, ToolCall, ToolOutput, ToolResult};
+use ai_provider::{
+    AssistantMessage, AssistantPart, ErrorRecord, FinishReason, Id, Message, ProviderOptions,
+    ToolApprovalResponse, ToolCall, ToolMessage, ToolOutput, ToolPart, ToolResult,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -26,11 +29,13 @@ impl OpenStep {
     pub(super) fn new(record: StepRecord, facts: Vec<ToolFacts>, invalid: Vec<(Id, String)>) -> Self {
         let known = Known::of(&facts);
         let invalid: HashMap<Id, String> = invalid.into_iter().collect();
-        let client = record.message.tool_calls().filter(|call| !call.provider_executed);
-        let calls = client.map(|call| OpenCall {
-            state: known.check(call, invalid.get(&call.id).map(String::as_str)),
-            call: call.clone(),
-            repaired: false,
+        let asking = asking(&record.message);
+        let calls = record.message.tool_calls().filter_map(|call| {
+            let state = match call.provider_executed {
+                true => CallState::Asking((*asking.get(&call.id)?).clone()),
+                false => known.check(call, invalid.get(&call.id).map(String::as_str)),
+            };
+            Some(OpenCall { call: call.clone(), state, repaired: false })
         });
         Self { calls: calls.collect(), record, facts }
     }
@@ -52,6 +57,7 @@ impl OpenStep {
                 record.unwrap_or_else(|| failed(call, ToolStatus::Cancelled, INTERRUPTED.to_owned()));
             OpenCall { call: call.clone(), state: CallState::Done(record), repaired: false }
         });
+        // What was said of calls at the provider stays in the record.
         Self { calls: calls.collect(), record, facts: Vec::new() }
     }
 
@@ -111,9 +117,13 @@ impl OpenStep {
         let asks = self.calls.get(id).is_some_and(|open| matches!(open.state, CallState::Asking(_)));
         if asks {
             self.calls.change(id, |open| {
-                open.state = match approved {
-                    true => CallState::Ready,
-                    false => CallState::Done(denied(&open.call, reason)),
+                open.state = match (&open.state, approved) {
+                    (CallState::Asking(approval_id), _) if open.call.provider_executed => {
+                        let approval_id = approval_id.clone();
+                        CallState::Answered(ToolApprovalResponse { approval_id, approved, reason })
+                    }
+                    (_, true) => CallState::Ready,
+                    (_, false) => CallState::Done(denied(&open.call, reason)),
                 };
             });
         }
@@ -138,10 +148,14 @@ impl OpenStep {
         });
     }
 
-    /// Gives every call without a result one that says why.
+    /// Gives every call without a result one that says why. A call at the provider that waits for consent is denied.
     pub(super) fn close(&mut self, status: &ToolStatus, text: &str) {
         self.calls.change_all(|open| match &open.state {
-            CallState::Done(_) => None,
+            CallState::Done(_) | CallState::Answered(_) => None,
+            CallState::Asking(approval_id) if open.call.provider_executed => {
+                let (approval_id, reason) = (approval_id.clone(), Some(text.to_owned()));
+                Some(CallState::Answered(ToolApprovalResponse { approval_id, approved: false, reason }))
+            }
             _ => Some(CallState::Done(failed(&open.call, status.clone(), text.to_owned()))),
         });
     }
@@ -155,24 +169,53 @@ impl OpenStep {
                 AssistantPart::ToolCall(call) if !call.provider_executed => Some(call),
                 _ => None,
             });
-            for (written, open) in written.zip(&calls).filter(|(_, open)| open.repaired) {
+            let client = calls.iter().filter(|open| !open.call.provider_executed);
+            for (written, open) in written.zip(client).filter(|(_, open)| open.repaired) {
                 written.clone_from(&open.call);
             }
         }
-        let results = calls.into_iter().filter_map(|open| match open.state {
-            CallState::Done(record) => Some(record),
-            _ => None,
-        });
-        self.record.tools = results.collect();
+        for open in calls {
+            match open.state {
+                CallState::Done(record) => self.record.tools.push(record),
+                CallState::Answered(answer) => self.record.approvals.push(answer),
+                _ => {}
+            }
+        }
         let mut messages = Vec::with_capacity(2);
         if !self.record.message.parts.is_empty() {
             messages.push(Arc::new(Message::Assistant(self.record.message.clone())));
         }
-        if !self.record.tools.is_empty() {
-            messages.push(Arc::new(Message::tool(self.record.tools.iter().map(|tool| tool.result.clone()))));
+        let answers = answers(&self.record);
+        if !answers.is_empty() {
+            let options = ProviderOptions::default();
+            messages.push(Arc::new(Message::Tool(ToolMessage { parts: answers, options })));
         }
         (self.record, messages)
     }
+}
+
+/// What of a step answers its calls: the results in their order, and behind them what goes to the provider.
+pub(super) fn answers(step: &StepRecord) -> Vec<ToolPart> {
+    let results = step.tools.iter().map(|tool| ToolPart::ToolResult(tool.result.clone()));
+    results.chain(step.approvals.iter().cloned().map(ToolPart::ToolApprovalResponse)).collect()
+}
+
+/// The calls at the provider that wait for consent, each with the id of its question.
+fn asking(message: &AssistantMessage) -> HashMap<&Id, &Id> {
+    let mut asking = HashMap::new();
+    for part in &message.parts {
+        match part {
+            AssistantPart::ToolApprovalRequest(request) => {
+                asking.insert(&request.tool_call_id, &request.approval_id);
+            }
+            // It has run all the same.
+            AssistantPart::ToolResult(result) => {
+                asking.remove(&result.tool_call_id);
+            }
+            _ => {}
+        }
+    }
+    asking
 }
 
 /// The tools of a step by name.

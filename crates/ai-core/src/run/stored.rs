@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
-use ai_provider::{Message, ToolCall, ToolPart};
+use ai_provider::{Message, ToolCall};
 
 use super::heal::is_sound;
 use super::machine::Run;
 use super::outcome::Outcome;
 use super::phase::Phase;
 use super::record::StepRecord;
+use super::step::answers;
 
 /// What no stored run can be.
 impl Run {
@@ -41,18 +42,10 @@ impl Run {
 /// The messages in front of those of a step, if these are the last ones.
 fn before_step<'a>(messages: &'a [Arc<Message>], step: &StepRecord) -> Option<&'a [Arc<Message>]> {
     let (last, before) = messages.split_last()?;
-    let (said, before) = match (&**last, &*step.tools) {
-        (_, []) => (last, before),
-        (Message::Tool(message), tools) => {
-            let results = message.parts.iter().map(|part| match part {
-                ToolPart::ToolResult(result) => Some(result),
-                _ => None,
-            });
-            if !results.eq(tools.iter().map(|tool| Some(&tool.result))) {
-                return None;
-            }
-            before.split_last()?
-        }
+    let answers = answers(step);
+    let (said, before) = match &**last {
+        _ if answers.is_empty() => (last, before),
+        Message::Tool(message) if message.parts == answers => before.split_last()?,
         _ => return None,
     };
     matches!(&**said, Message::Assistant(said) if *said == step.message).then_some(before)

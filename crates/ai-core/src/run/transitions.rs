@@ -33,6 +33,7 @@ impl Run {
             response: assembled.response,
             message: assembled.message,
             tools: Vec::new(),
+            approvals: Vec::new(),
             usage: assembled.usage,
             warnings: assembled.warnings,
             finish,
@@ -169,7 +170,7 @@ impl Run {
     /// results.
     pub(super) fn recommit(&mut self, results: Vec<ToolResult>) {
         let Some(step) = Arc::make_mut(&mut self.steps).pop() else { return };
-        let committed = 1 + usize::from(!step.tools.is_empty());
+        let committed = 1 + usize::from(!step.tools.is_empty() || !step.approvals.is_empty());
         for messages in [&mut self.messages, &mut self.new_messages] {
             let messages = Arc::make_mut(messages);
             messages.truncate(messages.len().saturating_sub(committed));

@@ -13,6 +13,7 @@
 
 mod agents;
 mod approval;
+mod consent;
 mod endings;
 mod history;
 mod inputs;

@@ -120,9 +120,11 @@ pub fn check_history(messages: &[Arc<Message>]) -> Result<(), String> {
                 let answered: Vec<_> = message
                     .parts
                     .iter()
-                    .map(|part| match part {
-                        ToolPart::ToolResult(result) => result.tool_call_id.to_string(),
-                        other => format!("{other:?}"),
+                    .filter_map(|part| match part {
+                        ToolPart::ToolResult(result) => Some(result.tool_call_id.to_string()),
+                        // It goes to the provider, and answers no call of this side.
+                        ToolPart::ToolApprovalResponse(_) => None,
+                        other => Some(format!("{other:?}")),
                     })
                     .collect();
                 if answered != open {

@@ -71,6 +71,10 @@ impl Driver {
         let mut answer = Answer::new(target, assembled);
         answer.invalid = self.invalid(&answer.assembled);
         self.live.feed(Input::Answered(Box::new(answer)));
+        // Nobody here decides about calls at the provider that ask for consent: a person does.
+        for pending in self.live.run().pending_approvals() {
+            self.decisions.ask(pending.call.id);
+        }
         Ok(())
     }
 
