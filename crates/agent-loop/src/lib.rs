@@ -5,7 +5,7 @@
 //! | run an agent and show what it does | [`Agent::stream`], [`AgentEvent`], [`UiChunk`] |
 //! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
 //! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`], [`SSE_HEADERS`], [`UiProtocol`] |
-//! | read such a stream | [`SseReader`], [`UiProtocol::decode`] |
+//! | read such a stream | [`SseReader`], [`UiReducer`], [`UiMessage`] |
 //! | take part in runs | [`Hooks`], [`Feature`], [`Agent::on`] |
 //! | limit them | [`Timeouts`] |
 //! | go on with a stored one | [`Agent::resume`] |
@@ -67,8 +67,8 @@ pub use assemble::Assembly;
 pub use failure::Failure;
 pub use feature::{Feature, FeatureScope};
 pub use hooks::{
-    ErrorCause, ErrorContext, HookError, Hooks, PrepareStep, RunFinish, RunStart, StepFinish, ToolEnd, ToolStart,
-    compose_hooks,
+    ErrorCause, ErrorContext, HookError, Hooks, PrepareStep, RunFinish, RunStart, StepFinish, ToolEnd,
+    ToolStart, compose_hooks,
 };
 pub use limits::Timeouts;
 pub use observers::Observer;
@@ -76,8 +76,9 @@ pub use prompt::Prompt;
 pub use reply::{AgentError, AgentReply};
 pub use stream::{AgentEvent, AgentStream, Chunks};
 pub use ui::{
-    DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiChunk, UiFinishReason, UiInputEncoding, UiProtocol,
-    UiReadError, UiUserPart, encode_sse,
+    DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiApproval, UiBlockState, UiChunk, UiFinishReason,
+    UiInputEncoding, UiMessage, UiPart, UiProtocol, UiReadError, UiReduceError, UiReducer, UiRole,
+    UiToolPart, UiToolState, UiUserPart, encode_sse,
 };
 pub use usage::{LedgerEnd, LedgerEntry, LedgerRow, Prices};
 

@@ -10,6 +10,7 @@ use crate::support::{Args, Context, Error, Result, columns, exit, root, unknown}
 mod stages;
 #[cfg(test)]
 mod tests;
+mod ui_client;
 
 pub(crate) const HELP: &str = "\
 Runs everything that CI runs. A stage that fails does not stop the later ones.

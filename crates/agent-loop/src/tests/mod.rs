@@ -20,6 +20,7 @@ mod messages;
 mod protocol;
 mod random;
 mod retry;
+mod streams;
 pub(crate) mod support;
 mod tools;
 mod usage;

@@ -58,13 +58,18 @@ fn blocks(full: bool) -> Vec<UiChunk> {
         },
         UiChunk::TextEnd {
             id: id.clone(),
-            citations: full.then(|| vec![json!({"type": "url", "url": "https://example.com/"})]),
+            citations: full.then(|| vec![citation()]),
             provider_metadata: provider_metadata.clone(),
         },
         UiChunk::ReasoningStart { id: id.clone(), provider_metadata: provider_metadata.clone() },
         UiChunk::ReasoningDelta { id: id.clone(), delta, provider_metadata: provider_metadata.clone() },
         UiChunk::ReasoningEnd { id, provider_metadata },
     ]
+}
+
+fn citation() -> Value {
+    let source = json!({"type": "source", "sourceType": "url", "id": "s1", "url": "https://example.com/"});
+    json!({"source": source, "startIndex": 0, "endIndex": 2})
 }
 
 fn pieces(full: bool) -> Vec<UiChunk> {
