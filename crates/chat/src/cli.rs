@@ -25,8 +25,9 @@ Examples:
   chat talk --root .
       A conversation in which the model may read the files of this folder.
 
-Models are named PROVIDER:MODEL. Providers known by name: openai, xai, deepseek, groq, mistral,
-alibaba, moonshot, perplexity; others by --base-url or in the configuration file.";
+Models are named PROVIDER:MODEL. Providers known by name: openai, anthropic, google, xai, deepseek, groq,
+mistral, openrouter, alibaba, moonshot, perplexity, ollama, lmstudio, vllm, llama.cpp, azure; others by --base-url
+or in the configuration file.";
 
 /// Ask any language model from the terminal.
 #[derive(Debug, Parser)]

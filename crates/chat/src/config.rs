@@ -72,7 +72,11 @@ pub(crate) enum ProviderKind {
     /// OpenAI's own.
     #[serde(rename = "openai")]
     OpenAi,
-    /// One that speaks like it.
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Google's Gemini.
+    Google,
+    /// One that speaks like OpenAI's Chat Completions.
     #[default]
     #[serde(rename = "openai-compatible")]
     OpenAiCompatible,

@@ -3,13 +3,15 @@
 use std::env::VarError;
 use std::sync::Arc;
 
+use ai_anthropic::Anthropic;
+use ai_google::Google;
 use ai_openai::{Dialect, OpenAi};
 use ai_provider::{ApiKey, Keys, LanguageModel, ModelError, Provider};
 use retry::{Fallback, RetryPolicy};
 
 use crate::demo::Demo;
 use crate::failure::Failure;
-use crate::setup::{KeyFrom, ModelSetup, Server, Setup};
+use crate::setup::{Api, KeyFrom, ModelSetup, Server, Setup};
 
 /// The model, with its fallbacks around it. No request is made; keys are read from the environment.
 ///
@@ -31,7 +33,7 @@ pub(crate) fn model(setup: &Setup) -> Result<Arc<dyn LanguageModel>, Failure> {
 fn bare(setup: &ModelSetup) -> Result<Arc<dyn LanguageModel>, Failure> {
     match setup {
         ModelSetup::Demo { model } => resolve(&Demo, model),
-        ModelSetup::Server(server) => resolve(&provider(server)?, &server.model),
+        ModelSetup::Server(server) => resolve(&*provider(server)?, &server.model),
     }
 }
 
@@ -39,20 +41,35 @@ fn resolve(provider: &dyn Provider, model: &str) -> Result<Arc<dyn LanguageModel
     provider.language_model(model).map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn provider(server: &Server) -> Result<OpenAi, Failure> {
-    let generic = || Dialect::generic(server.provider.clone(), "");
-    let dialect = server.dialect.as_deref().and_then(Dialect::by_name).unwrap_or_else(generic);
-    let mut builder = OpenAi::builder().name(&server.provider).dialect(dialect);
-    if let Some(url) = &server.base_url {
-        builder = builder.base_url(url);
-    }
-    if let Some(url) = &server.endpoint_url {
-        builder = builder.endpoint_url(url);
-    }
-    if let Some(keys) = keys(&server.keys)? {
-        builder = builder.keys(Arc::new(keys));
-    }
-    builder.build().map_err(|error| Failure::usage(error.message().to_owned()))
+/// Sets what all providers have on a builder, and builds.
+macro_rules! build {
+    ($builder:expr, $server:ident, $keys:ident) => {{
+        let mut builder = $builder.name(&$server.provider);
+        if let Some(url) = &$server.base_url {
+            builder = builder.base_url(url);
+        }
+        if let Some(url) = &$server.endpoint_url {
+            builder = builder.endpoint_url(url);
+        }
+        if let Some(keys) = $keys {
+            builder = builder.keys(Arc::new(keys));
+        }
+        builder.build().map(|provider| Box::new(provider) as Box<dyn Provider>)
+    }};
+}
+
+fn provider(server: &Server) -> Result<Box<dyn Provider>, Failure> {
+    let keys = keys(&server.keys)?;
+    let built = match server.api {
+        Api::Messages => build!(Anthropic::builder(), server, keys),
+        Api::Gemini => build!(Google::builder(), server, keys),
+        Api::Chat => {
+            let generic = || Dialect::generic(server.provider.clone(), "");
+            let dialect = server.dialect.as_deref().and_then(Dialect::by_name).unwrap_or_else(generic);
+            build!(OpenAi::builder().dialect(dialect), server, keys)
+        }
+    };
+    built.map_err(|error| Failure::usage(error.message().to_owned()))
 }
 
 /// The keys in the variables: in each one, or several separated by commas.

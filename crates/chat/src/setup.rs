@@ -25,6 +25,9 @@ const DEFAULT_RETRIES: u32 = 2;
 /// Where providers known by name have their key, by custom.
 const KEY_VARIABLES: &[(&str, &str)] = &[
     ("openai", "OPENAI_API_KEY"),
+    ("anthropic", "ANTHROPIC_API_KEY"),
+    ("google", "GEMINI_API_KEY"),
+    ("openrouter", "OPENROUTER_API_KEY"),
     ("xai", "XAI_API_KEY"),
     ("deepseek", "DEEPSEEK_API_KEY"),
     ("groq", "GROQ_API_KEY"),
@@ -90,9 +93,42 @@ pub(crate) enum ModelSetup {
     Server(Server),
 }
 
-/// A model behind a server that speaks Chat Completions.
+/// Which API a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// OpenAI's Chat Completions, in some dialect.
+    Chat,
+    /// Anthropic's Messages.
+    Messages,
+    /// Google's Gemini.
+    Gemini,
+}
+
+impl Api {
+    /// A dialect says that it is Chat Completions; else the file says it, or the name of the provider.
+    fn of(provider: &str, dialect: Option<&str>, own: Option<&ProviderConfig>) -> Self {
+        match (dialect, own.map(|own| own.kind), provider) {
+            (Some(_), _, _) => Self::Chat,
+            (None, Some(ProviderKind::Anthropic), _) | (None, None, "anthropic") => Self::Messages,
+            (None, Some(ProviderKind::Google), _) | (None, None, "google") => Self::Gemini,
+            _ => Self::Chat,
+        }
+    }
+
+    /// The provider whose customs hold, if it is not a matter of the dialect.
+    fn custom(self) -> Option<&'static str> {
+        match self {
+            Self::Chat => None,
+            Self::Messages => Some("anthropic"),
+            Self::Gemini => Some("google"),
+        }
+    }
+}
+
+/// A model behind a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
+    pub(crate) api: Api,
     pub(crate) provider: String,
     pub(crate) model: String,
     /// A row of the dialect table; a server nothing special is known about if absent.
@@ -229,16 +265,19 @@ fn model(name: &str, flags: &Flags, config: &Config) -> Result<ModelSetup, Setup
             None => Ok(ModelSetup::Demo { model: model.to_owned() }),
         };
     }
-    let known = Dialect::by_name(provider).is_some() && provider != "generic";
+    let known = known_providers().any(|name| name == provider);
     if own.is_none() && !known && flags.base_url.is_none() {
         return Err(unknown_provider(provider, config));
     }
     server(provider, model, own, flags).map(ModelSetup::Server)
 }
 
+fn known_providers() -> impl Iterator<Item = &'static str> {
+    Dialect::names().filter(|name| *name != "generic").chain(["anthropic", "google"])
+}
+
 fn unknown_provider(name: &str, config: &Config) -> SetupError {
-    let mut known: Vec<String> =
-        Dialect::names().filter(|name| *name != "generic").map(str::to_owned).collect();
+    let mut known: Vec<String> = known_providers().map(str::to_owned).collect();
     known.extend(config.providers.keys().cloned());
     known.push("demo".to_owned());
     known.sort_unstable();
@@ -254,6 +293,7 @@ fn server(
     flags: &Flags,
 ) -> Result<Server, SetupError> {
     let said = flags.dialect.as_deref().or(own.and_then(|own| own.dialect.as_deref()));
+    let api = Api::of(provider, said, own);
     let usual = match own.map(|own| own.kind) {
         Some(ProviderKind::OpenAi) => "openai",
         _ => provider,
@@ -266,12 +306,13 @@ fn server(
         Some(name) => Some(name),
         None => Dialect::names().find(|name| *name == usual),
     };
-    let dialect = dialect.filter(|name| *name != "generic");
+    let dialect = dialect.filter(|name| *name != "generic" && api == Api::Chat);
     let base_url = flags.base_url.as_ref().or(own.and_then(|own| own.base_url.as_ref())).cloned();
     // A base URL of the command line replaces whatever the file says about the place.
     let endpoint_url = own.and_then(|own| own.endpoint_url.clone()).filter(|_| flags.base_url.is_none());
     let elsewhere = base_url.is_some() || endpoint_url.is_some();
-    let has_place = dialect.and_then(Dialect::by_name).is_some_and(|dialect| !dialect.base_url.is_empty());
+    let of_dialect = dialect.and_then(Dialect::by_name).is_some_and(|dialect| !dialect.base_url.is_empty());
+    let has_place = of_dialect || api.custom().is_some();
     if !elsewhere && !has_place {
         return Err(SetupError::NoUrl { provider: provider.to_owned() });
     }
@@ -286,7 +327,7 @@ fn server(
         _ if !named.is_empty() => KeyFrom::Variables(named),
         // A key goes to a place the file names only if the file says so: it may be anyone's.
         Some(own) if own.base_url.is_some() || own.endpoint_url.is_some() => KeyFrom::Nowhere,
-        _ => match dialect.and_then(custom) {
+        _ => match api.custom().or(dialect).and_then(custom) {
             Some(variable) if elsewhere => KeyFrom::IfSet(variable),
             Some(variable) => KeyFrom::Variables(vec![variable]),
             None => KeyFrom::Nowhere,
@@ -294,6 +335,7 @@ fn server(
     };
     let dialect = dialect.map(str::to_owned);
     Ok(Server {
+        api,
         provider: provider.to_owned(),
         model: model.to_owned(),
         dialect,

@@ -85,6 +85,7 @@ fn flags_win_over_the_file_field_by_field() {
     assert_eq!(
         server(Ok(setup)),
         Server {
+            api: Api::Chat,
             provider: "local".to_owned(),
             model: "qwen".to_owned(),
             dialect: Some("mistral".to_owned()),
@@ -278,4 +279,33 @@ fn fallbacks_and_retries_come_from_the_flags_or_the_file() {
     );
     let unknown = Flags { fallbacks: vec!["mistrl:m".to_owned()], ..flags("openai:m") };
     assert!(matches!(merge(&unknown, &config, true), Err(SetupError::UnknownProvider { .. })));
+}
+
+/// [CH-63]
+#[test]
+fn the_api_is_that_of_the_provider_the_file_or_the_dialect() {
+    let api = |model: &str, config: &Config, dialect: Option<&str>| {
+        let flags = Flags { dialect: dialect.map(str::to_owned), ..flags(model) };
+        let server = server(merge(&flags, config, true));
+        (server.api, server.keys)
+    };
+    let key = |name: &str| KeyFrom::Variables(vec![name.to_owned()]);
+    let bare = Config::default();
+    assert_eq!(api("anthropic:claude", &bare, None), (Api::Messages, key("ANTHROPIC_API_KEY")));
+    assert_eq!(api("google:gemini", &bare, None), (Api::Gemini, key("GEMINI_API_KEY")));
+    assert_eq!(api("openrouter:a/b", &bare, None), (Api::Chat, key("OPENROUTER_API_KEY")));
+    let mut own = Config::default();
+    let gateway = |kind| ProviderConfig {
+        kind,
+        base_url: Some("http://gateway/v1".to_owned()),
+        api_key_env: Some("KEY".to_owned()),
+        ..ProviderConfig::default()
+    };
+    own.providers.insert("claude".to_owned(), gateway(ProviderKind::Anthropic));
+    own.providers.insert("gem".to_owned(), gateway(ProviderKind::Google));
+    own.providers.insert("anthropic".to_owned(), gateway(ProviderKind::OpenAiCompatible));
+    assert_eq!(api("claude:m", &own, None), (Api::Messages, key("KEY")));
+    assert_eq!(api("gem:m", &own, None), (Api::Gemini, key("KEY")));
+    assert_eq!(api("anthropic:m", &own, None), (Api::Chat, key("KEY")), "what the file says counts");
+    assert_eq!(api("claude:m", &own, Some("mistral")).0, Api::Chat);
 }

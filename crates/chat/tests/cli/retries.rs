@@ -1,4 +1,4 @@
-//! What is tried when a call of the model fails.
+//! Which server is asked, and what is tried when it fails.
 
 use ai_testkit::{WireReply, WireServer};
 use http::StatusCode;
@@ -81,4 +81,24 @@ fn a_call_is_tried_again_as_often_as_said() {
     let server = WireServer::start([failing(500).header("retry-after-ms", "1"), says(&["Hi."])]).unwrap();
     let url = format!("{}/v1", server.url());
     Chat::new().run(&["ask", "Hello?", "--model", "mine:m", "--base-url", &url]).answered("Hi.\n");
+}
+
+/// [CH-63]
+#[test]
+fn servers_of_other_apis_are_asked_in_their_own_way() {
+    let message = r#"{"id":"m","type":"message","role":"assistant","model":"claude","content":[{"type":"text","text":"Hi."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}"#;
+    let gemini =
+        r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi."}]},"finishReason":"STOP"}]}"#;
+    for (provider, variable, header, path, body) in [
+        ("anthropic", "ANTHROPIC_API_KEY", "x-api-key", "/v1/messages", message),
+        ("google", "GEMINI_API_KEY", "x-goog-api-key", "/v1/models/m:streamGenerateContent?alt=sse", gemini),
+    ] {
+        let server = WireServer::start([WireReply::json(StatusCode::OK, body)]).unwrap();
+        let url = format!("{}/v1", server.url());
+        let model = format!("{provider}:m");
+        let chat = Chat::new().env(variable, KEY);
+        chat.run(&["ask", "Hello?", "--model", &model, "--base-url", &url]).answered("Hi.\n");
+        let request = &server.requests()[0];
+        assert_eq!((request.path.as_str(), request.header(header)), (path, Some(KEY)), "{provider}");
+    }
 }
