@@ -6,6 +6,7 @@
 //! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
 //! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`], [`SSE_HEADERS`], [`UiProtocol`] |
 //! | read such a stream | [`SseReader`], [`UiReducer`], [`UiMessage`] |
+//! | show an answer while it is written | [`PendingView`], [`visible_text`], [`Chunks::with_progress`] |
 //! | take part in runs | [`Hooks`], [`Feature`], [`Agent::on`] |
 //! | limit them | [`Timeouts`] |
 //! | go on with a stored one | [`Agent::resume`] |
@@ -54,6 +55,7 @@ mod hooks;
 mod limits;
 mod media;
 mod observers;
+mod progress;
 mod prompt;
 mod reply;
 mod setup;
@@ -61,6 +63,7 @@ mod step_model;
 mod stream;
 mod ui;
 mod usage;
+mod views;
 
 pub use agent::Agent;
 pub use assemble::Assembly;
@@ -72,6 +75,7 @@ pub use hooks::{
 };
 pub use limits::Timeouts;
 pub use observers::Observer;
+pub use progress::{ProgressChunks, ProgressNotices};
 pub use prompt::Prompt;
 pub use reply::{AgentError, AgentReply};
 pub use stream::{AgentEvent, AgentStream, Chunks};
@@ -81,6 +85,7 @@ pub use ui::{
     UiToolPart, UiToolState, UiUserPart, encode_sse,
 };
 pub use usage::{LedgerEnd, LedgerEntry, LedgerRow, Prices};
+pub use views::{PendingBlock, PendingView, visible_text};
 
 #[cfg(test)]
 mod tests;

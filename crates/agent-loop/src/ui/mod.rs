@@ -10,7 +10,7 @@ mod read_error;
 mod reduce_error;
 mod reducer;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod settings;
 mod sse;
 mod sse_reader;

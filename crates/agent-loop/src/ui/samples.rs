@@ -19,7 +19,7 @@ pub(super) fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-pub(super) fn chunks() -> Vec<UiChunk> {
+pub(crate) fn chunks() -> Vec<UiChunk> {
     let bare = [UiChunk::StartStep, UiChunk::FinishStep, UiChunk::ResetStep];
     let denied = UiChunk::ToolOutputDenied { tool_call_id: "c1".into() };
     let interrupted =
