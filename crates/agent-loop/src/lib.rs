@@ -53,6 +53,7 @@ mod failure;
 mod feature;
 mod hooks;
 mod limits;
+mod markers;
 mod media;
 mod observers;
 mod progress;
@@ -74,6 +75,7 @@ pub use hooks::{
     ToolStart, compose_hooks,
 };
 pub use limits::Timeouts;
+pub use markers::ToolMarkers;
 pub use observers::Observer;
 pub use progress::{ProgressChunks, ProgressNotices};
 pub use prompt::Prompt;

@@ -15,6 +15,7 @@ mod hooks;
 mod levels;
 mod limits;
 mod log;
+mod markers;
 mod media;
 mod messages;
 mod protocol;
