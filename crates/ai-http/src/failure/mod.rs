@@ -208,8 +208,10 @@ impl Said {
                 Named::General(class) => general = general.or(Some(class)),
             }
         }
+        let texts = || [&self.message, &self.beneath].into_iter().flatten();
         if let Some(class) = exact {
-            return class;
+            let says_more = |text: &String| named::class_of_words_within(text, class);
+            return texts().find_map(says_more).unwrap_or(class);
         }
         let by_status = status.map(class_of_status);
         let class = match (by_status, general) {
@@ -217,8 +219,10 @@ impl Said {
             (Some(class), _) => class,
             (None, None) => unsaid,
         };
-        let texts = [&self.message, &self.beneath].into_iter().flatten();
-        texts.filter_map(|text| named::class_of_words(text, class)).next().unwrap_or(class)
+        let words = |text: &String| {
+            named::class_of_words_within(text, class).or_else(|| named::class_of_words(text, class))
+        };
+        texts().find_map(words).unwrap_or(class)
     }
 }
 

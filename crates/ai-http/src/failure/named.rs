@@ -11,7 +11,10 @@ pub(super) enum Named {
 /// Beginnings, endings and middles of codes and types, as OpenAI and the servers like it name their errors.
 /// The first that is found counts.
 const EXACT: &[(ErrorClass, &[&str])] = &[
-    (ErrorClass::StaleReplay, &["invalid_encrypted_content", "invalid_signature"]),
+    (
+        ErrorClass::StaleReplay,
+        &["invalid_encrypted_content", "invalid_signature", "previous_response_not_found"],
+    ),
     (
         ErrorClass::ContextTooLong,
         &[
@@ -42,6 +45,8 @@ const EXACT: &[(ErrorClass, &[&str])] = &[
         &[
             "content_filter",
             "content_policy",
+            "cyber_policy",
+            "policy_violation",
             "content_management",
             "data_inspection_failed",
             "responsibleai",
@@ -110,6 +115,15 @@ pub(super) fn class_of_words(message: &str, class: ErrorClass) -> Option<ErrorCl
         "insufficient credit",
         "credit balance",
         "current quota",
+        "api usage limits",
+    ];
+    // A wrong key that a server calls an invalid request.
+    const KEY: &[&str] = &[
+        "incorrect api key",
+        "invalid api key",
+        "api key not valid",
+        "api key expired",
+        "invalid x-api-key",
     ];
     // What a history holds that its maker no longer takes back: references to items, encrypted or signed reasoning.
     const STALE: &[&str] = &[
@@ -135,6 +149,23 @@ pub(super) fn class_of_words(message: &str, class: ErrorClass) -> Option<ErrorCl
             Some(ErrorClass::Quota)
         }
         ErrorClass::InvalidRequest | ErrorClass::NotFound if says(STALE) => Some(ErrorClass::StaleReplay),
+        ErrorClass::InvalidRequest | ErrorClass::Protocol if says(KEY) => Some(ErrorClass::Auth),
+        _ => None,
+    }
+}
+
+/// What the words of a message make of a class by name that holds failures of two kinds: a limit that passes and one
+/// that this request is above for good, a key without rights and an account without credit.
+pub(super) fn class_of_words_within(message: &str, class: ErrorClass) -> Option<ErrorClass> {
+    // Of a request that is larger than all that a minute allows.
+    const NEVER_FITS: &[&str] = &["request too large", "tokens must be reduced"];
+    const NO_CREDIT: &[&str] =
+        &["used all available credits", "spending limit", "purchase credits", "extra usage is required"];
+    let message = message.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
+    match class {
+        ErrorClass::RateLimit if says(NEVER_FITS) => Some(ErrorClass::ContextTooLong),
+        ErrorClass::RateLimit | ErrorClass::Auth if says(NO_CREDIT) => Some(ErrorClass::Quota),
         _ => None,
     }
 }

@@ -85,6 +85,51 @@ fn the_body_tells_apart_what_shares_a_status() {
     }
 }
 
+/// [HT-152]
+#[test]
+fn words_tell_apart_what_a_name_or_a_status_puts_together() {
+    use ErrorClass::{Auth, ContentRefused, ContextTooLong, InvalidRequest, Quota, RateLimit, StaleReplay};
+    let minute = |words: &str| {
+        format!(r#"{{"error":{{"message":"{words}","type":"tokens","code":"rate_limit_exceeded"}}}}"#)
+    };
+    let invalid =
+        |words: &str| format!(r#"{{"error":{{"message":"{words}","type":"invalid_request_error"}}}}"#);
+    let named = |code: &str| format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
+    let in_words = |code: &str, words: &str| format!(r#"{{"code":"{code}","error":"{words}"}}"#);
+    let forbidden = "The caller does not have permission to execute the specified operation";
+    let cases = [
+        (
+            429,
+            minute("Request too large for m on tokens per min (TPM): Limit 3, Requested 6."),
+            ContextTooLong,
+        ),
+        (429, minute("Rate limit reached for m on tokens per min (TPM): Limit 3, Used 2."), RateLimit),
+        (
+            403,
+            in_words(forbidden, "Your team has either used all available credits or reached its limit."),
+            Quota,
+        ),
+        (403, in_words(forbidden, "Your team is not allowed to use this model."), Auth),
+        (400, in_words("Client specified an invalid argument", "Incorrect API key provided: x***y."), Auth),
+        (
+            400,
+            r#"[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]"#.into(),
+            Auth,
+        ),
+        (400, invalid("You have reached your specified API usage limits."), Quota),
+        (400, invalid("Your key is an api with usage of limits."), InvalidRequest),
+        (429, invalid("Extra usage is required for long context requests."), Quota),
+        (400, named("previous_response_not_found"), StaleReplay),
+        (400, named("cyber_policy"), ContentRefused),
+        (400, named("image_generation_policy_violation"), ContentRefused),
+    ];
+    for (status, body, class) in cases {
+        let error = read(status, &body);
+        assert_eq!((error.class(), error.status()), (class, Some(status)), "{body}");
+        assert_eq!(error.retryable(), class == RateLimit, "{body}");
+    }
+}
+
 /// [HT-40]
 #[test]
 fn message_and_code_come_out_of_any_shape() {

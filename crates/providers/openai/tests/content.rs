@@ -11,7 +11,7 @@ mod support;
 
 use ai_provider::{ErrorClass, Source, StreamPart, UnifiedFinish};
 use serde_json::json;
-use support::{DONE, ch, data, fin, finish, reasoning, stream, text};
+use support::{DONE, calls, ch, data, fin, finish, reasoning, stream, tc, text, whole};
 
 /// [OA-18]
 #[tokio::test]
@@ -143,4 +143,63 @@ async fn log_probabilities_are_gathered_for_the_finish() {
     let (parts, _) = stream("openai", body.concat()).await;
     let metadata = finish(&parts).metadata.unwrap();
     assert_eq!(metadata.get("openai").unwrap()["logprobs"], json!([{"token": "a"}, {"token": "b"}]));
+}
+
+/// [OA-44]
+#[tokio::test]
+async fn calls_of_custom_tools_and_of_the_old_form_are_read() {
+    let text = "say \"é\"\n";
+    let piece = |fields: &str| tc(&format!(r#"{{"index":1,{fields}}}"#));
+    let function = tc(r#"{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}"#);
+    let custom = [
+        function,
+        piece(r#""id":"b","type":"custom","custom":{"name":"raw","input":""}"#),
+        piece(r#""custom":{"input":"say \""}"#),
+        piece(r#""custom":{"input":"é\"\n"}"#),
+    ]
+    .concat();
+    let of = |body: String, reason: &'static str| async move {
+        let (parts, error) = stream("openai", [body, fin(reason), DONE.into()].concat()).await;
+        assert!(error.is_none(), "{error:?}");
+        let shown = parts.iter().filter_map(|part| match part {
+            StreamPart::ToolInputDelta { id, delta } if id.as_str() != "a" => Some(delta.as_str()),
+            _ => None,
+        });
+        (calls(&parts), shown.collect::<String>())
+    };
+    let quoted = serde_json::to_string(text).unwrap();
+    let call = |id: &str, name: &str, input: &str| (id.to_owned(), name.to_owned(), input.to_owned());
+    let both = vec![call("a", "f", "{}"), call("b", "raw", &quoted)];
+    assert_eq!(of(custom.clone(), r#""tool_calls""#).await, (both.clone(), quoted.clone()));
+    let (cut, _) = of(custom, r#""length""#).await;
+    assert_eq!(cut, both[..1], "a cut text is no call");
+    // Without any text.
+    let empty = tc(r#"{"index":0,"id":"b","type":"custom","custom":{"name":"raw","input":""}}"#);
+    assert_eq!(of(empty, r#""tool_calls""#).await.0, [call("b", "raw", r#""""#)]);
+
+    let message = format!(
+        r#"{{"tool_calls":[{{"id":"a","type":"function","function":{{"name":"f","arguments":"{{}}"}}}},{{"id":"b","type":"custom","custom":{{"name":"raw","input":{quoted}}}}}]}}"#
+    );
+    let body = |message: &str, reason: &str| {
+        format!(r#"{{"id":"c","choices":[{{"index":0,"message":{message},"finish_reason":"{reason}"}}]}}"#)
+    };
+    let (parts, error) = whole("openai", body(&message, "tool_calls")).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(calls(&parts), both);
+
+    let old = [
+        ch(r#"{"content":null,"function_call":{"name":"f","arguments":""}}"#),
+        ch(r#"{"function_call":{"arguments":"{\"a\":"}}"#),
+        ch(r#"{"function_call":{"arguments":"1}"}}"#),
+    ]
+    .concat();
+    let streamed = of(old, r#""function_call""#).await.0;
+    let old = r#"{"function_call":{"name":"f","arguments":"{\"a\":1}"}}"#;
+    let (parts, error) = whole("openai", body(old, "function_call")).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(finish(&parts).reason.unified, UnifiedFinish::ToolCalls);
+    for calls in [streamed, calls(&parts)] {
+        let [(id, name, input)] = calls.try_into().unwrap();
+        assert_eq!((id.is_empty(), name.as_str(), input.as_str()), (false, "f", r#"{"a":1}"#));
+    }
 }

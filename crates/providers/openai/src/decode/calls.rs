@@ -40,6 +40,8 @@ pub(super) struct Fragment<'a> {
     pub(super) index: Option<i64>,
     pub(super) name: Cow<'a, str>,
     pub(super) input: Cow<'a, str>,
+    /// The input is a text, and no JSON: it becomes a JSON string.
+    pub(super) is_text: bool,
     /// The input has stand-ins for halves of characters.
     pub(super) marked: bool,
     pub(super) signature: Option<String>,
@@ -64,6 +66,7 @@ struct Call {
     index: Option<i64>,
     name: String,
     input: String,
+    is_text: bool,
     joiner: Joiner,
     object: ObjectEnd,
     signature: Option<String>,
@@ -180,8 +183,13 @@ impl Calls {
             if cut && (at == last || !is_object(&call.input)) {
                 continue;
             }
+            let mut input = call.input;
+            if call.is_text {
+                input.push('"');
+                out.push(StreamPart::ToolInputDelta { id: id.clone(), delta: "\"".to_owned() });
+            }
             out.push(StreamPart::ToolInputEnd { id: id.clone() });
-            let mut done = ToolCall::new(id, call.name, call.input);
+            let mut done = ToolCall::new(id, call.name, input);
             done.metadata = call.signature.map(|signature| {
                 let values = ProviderOptions::default().with(
                     origin.target.provider.as_str(),
@@ -241,13 +249,15 @@ impl Call {
         if grows {
             self.name.push_str(&fragment.name);
         }
+        let opens = fragment.is_text && !self.is_text;
+        self.is_text |= fragment.is_text;
         if self.name.len() > MAX_NAME {
             return Err(too_large(format!("the name of a tool has more than {MAX_NAME} bytes")));
         }
         if fragment.signature.is_some() {
             self.signature = fragment.signature;
         }
-        if fragment.input.is_empty() {
+        if fragment.input.is_empty() && !opens {
             return Ok(());
         }
         let mut input = fragment.input;
@@ -258,6 +268,10 @@ impl Call {
                 return Err(ModelError::new(ErrorClass::Protocol, message));
             }
             input = joined.into();
+        }
+        if fragment.is_text {
+            let opening = if opens { "\"" } else { "" };
+            input = format!("{opening}{}", escaped(&input)).into();
         }
         // Where a piece of the name comes, the next may bring more of it.
         self.object.feed(&input);
@@ -291,6 +305,12 @@ impl Call {
             out.push(StreamPart::ToolInputDelta { id, delta: self.input.clone() });
         }
     }
+}
+
+/// A text as the inside of a JSON string.
+pub(crate) fn escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
 fn is_object(input: &str) -> bool {

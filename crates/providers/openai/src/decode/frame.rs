@@ -51,6 +51,7 @@ object! {
         "reasoning_details" reasoning_details: Raw<'a>,
         "refusal" refusal: Content<'a>,
         "tool_calls" tool_calls: Option<Vec<CallDelta<'a>>>,
+        "function_call" function_call: FunctionDelta<'a>,
         "annotations" annotations: Raw<'a>,
         "images" images: Option<Vec<ContentPart<'a>>>,
     }
@@ -61,6 +62,7 @@ object! {
         "id" id: Scalar<'a>,
         "index" index: Scalar<'a>,
         "function" function: FunctionDelta<'a>,
+        "custom" custom: CustomDelta<'a>,
         "extra_content" extra_content: ExtraContent<'a>,
     }
 }
@@ -69,6 +71,13 @@ object! {
     FunctionDelta {
         "name" name: Scalar<'a>,
         "arguments" arguments: Raw<'a>,
+    }
+}
+
+object! {
+    CustomDelta {
+        "name" name: Scalar<'a>,
+        "input" input: Content<'a>,
     }
 }
 
@@ -164,6 +173,7 @@ impl Delta<'_> {
         }
         if came.calls {
             self.tool_calls = None;
+            self.function_call = FunctionDelta::default();
         }
         if came.files {
             self.images = None;

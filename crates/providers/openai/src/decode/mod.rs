@@ -16,9 +16,10 @@ use ai_provider::{
 
 use crate::dialect::Dialect;
 use blocks::Blocks;
+pub(crate) use calls::escaped;
 use calls::{Calls, Fragment};
 use details::Details;
-use frame::{Came, Choice, Choices, Delta, Frame};
+use frame::{Came, Choice, Choices, Delta, Frame, FunctionDelta};
 use logprobs::Logprobs;
 use loose::{Content, Raw};
 use sources::Sources;
@@ -278,25 +279,51 @@ impl ChatDecoder {
             self.sources.annotations(annotations, &self.ids, out)?;
         }
         for call in delta.tool_calls.iter_mut().flatten() {
-            let (input, marked) = loose::arguments(call.function.arguments.0).map_err(|error| {
-                let message = format!("the arguments of a tool call are no text: {error}");
-                ModelError::new(ErrorClass::Protocol, message)
-            })?;
-            let fragment = Fragment {
-                id: call.id.take_text().unwrap_or_default(),
-                index: call.index.number(),
-                name: call.function.name.take_text().unwrap_or_default(),
-                input,
-                marked: marked || self.marked,
-                signature: call.extra_content.google.thought_signature.take_text().map(Cow::into_owned),
+            let signature = call.extra_content.google.thought_signature.take_text().map(Cow::into_owned);
+            let id = call.id.take_text().unwrap_or_default();
+            let fragment = match call.custom.name.take_text() {
+                None if !call.custom.input.has_text() => Fragment {
+                    id,
+                    index: call.index.number(),
+                    signature,
+                    ..self.function(&mut call.function)?
+                },
+                name => Fragment {
+                    id,
+                    index: call.index.number(),
+                    name: name.unwrap_or_default(),
+                    input: call.custom.input.take_text(),
+                    is_text: true,
+                    marked: self.marked,
+                    signature,
+                },
             };
-            self.close(out);
-            match whole {
-                true => self.calls.whole(fragment, out)?,
-                false => self.calls.fragment(fragment, out)?,
-            }
-            self.came.calls |= !self.calls.is_empty();
+            self.call(fragment, whole, out)?;
         }
+        // How a call was said before there could be several.
+        let only = self.function(&mut delta.function_call)?;
+        if !only.name.is_empty() || !only.input.is_empty() {
+            self.call(only, whole, out)?;
+        }
+        Ok(())
+    }
+
+    fn function<'a>(&self, function: &mut FunctionDelta<'a>) -> Result<Fragment<'a>, ModelError> {
+        let (input, marked) = loose::arguments(function.arguments.0).map_err(|error| {
+            let message = format!("the arguments of a tool call are no text: {error}");
+            ModelError::new(ErrorClass::Protocol, message)
+        })?;
+        let name = function.name.take_text().unwrap_or_default();
+        Ok(Fragment { name, input, marked: marked || self.marked, ..Fragment::default() })
+    }
+
+    fn call(&mut self, fragment: Fragment<'_>, whole: bool, out: &mut Parts) -> Result<(), ModelError> {
+        self.close(out);
+        match whole {
+            true => self.calls.whole(fragment, out)?,
+            false => self.calls.fragment(fragment, out)?,
+        }
+        self.came.calls |= !self.calls.is_empty();
         Ok(())
     }
 

@@ -402,6 +402,31 @@ async fn items_of_the_server_go_back_to_it_as_they_came() {
     assert_eq!((foreign, warnings.len()), (json!([wire_said("Done.")]), 2));
 }
 
+/// [OA-292]
+#[tokio::test]
+async fn a_call_whose_result_is_an_item_of_its_own_goes_back_with_it_or_not_at_all() {
+    let shell = json!({"type": "shell_call", "id": "sh_1", "call_id": "c", "status": "completed",
+        "action": {"commands": ["ls"]}, "environment": {"type": "container_reference", "container_id": "k"}});
+    let output =
+        json!({"type": "shell_call_output", "id": "sho_1", "call_id": "c", "output": [{"stdout": "a"}]});
+    let text = message("msg_1", "Done.");
+    let list = |first: Value, items: &[Value]| {
+        let mut list = vec![first];
+        list.extend(items.iter().enumerate().map(|(at, item)| done(at, item.clone())));
+        list.push(completed());
+        events(&list)
+    };
+    let all = [shell.clone(), output.clone(), text.clone()];
+    let (body, warnings) = sent("openai", "m", &unstored([said("openai", list(created(), &all)).await]));
+    assert_eq!((&body["input"], warnings), (&json!([shell, output, wire_said("Done.")]), Vec::new()));
+    let ids = ["sh_1", "sho_1", "msg_1"].map(reference);
+    assert_eq!(input("openai", [said("openai", list(kept(), &all)).await]), json!(ids));
+    // Cut off before its output came.
+    let (body, warnings) =
+        sent("openai", "m", &unstored([said("openai", list(created(), &[shell, text])).await]));
+    assert_eq!((&body["input"], warnings.len()), (&json!([wire_said("Done.")]), 1));
+}
+
 /// [OA-268]
 #[tokio::test]
 async fn tools_of_the_server_that_run_here_are_answered_in_their_own_form() {

@@ -314,14 +314,19 @@ async fn what_came_of_a_call_may_be_an_item_of_its_own() {
         "arguments": {"paths": ["p"]}});
     let found =
         json!({"type": "tool_search_output", "id": "u", "call_id": null, "execution": "server", "tools": []});
-    for (call, result, id, name, value) in [
-        (shell, output, "c", "shell", json!({"output": [{"stdout": "a"}]})),
-        (search, found, "t", "tool_search", json!({"tools": []})),
+    for (call, asked, result, id, name, value) in [
+        (shell, "action", output, "c", "shell", json!({"output": [{"stdout": "a"}]})),
+        (search, "arguments", found, "t", "tool_search", json!({"tools": []})),
     ] {
-        let list = [added(0, call.clone()), done(0, call.clone()), added(1, result.clone()), done(1, result)];
+        // What it shall do is not known when it begins.
+        let mut begun = call.clone();
+        begun[asked] = json!({});
+        let list = [added(0, begun), done(0, call.clone()), added(1, result.clone()), done(1, result)];
         let parts = of("openai", &list).await;
+        let item = call;
         let [call] = the_calls(&parts).try_into().unwrap();
         assert_eq!((call.id.as_str(), call.name.as_str(), call.provider_executed), (id, name, true));
+        assert_eq!(serde_json::from_str::<Value>(&call.input).unwrap()[asked], item[asked]);
         let [result] = the_results(&parts).try_into().unwrap();
         assert_eq!((result.tool_call_id.as_str(), result.output), (id, ToolOutput::Json(value)));
     }
@@ -447,8 +452,14 @@ async fn xai_names_its_own_items_and_says_how_it_ended() {
     let code = json!({"type": "code_interpreter_call", "id": "ci", "call_id": "", "name": "code_execution",
         "arguments": "{\"code\":\"1\"}", "status": "completed"});
     let view = json!({"type": "view_image_call", "id": "vi", "call_id": "", "arguments": "{}"});
+    let piece = |field: &str, kind: &str| {
+        json!({"type": format!("response.custom_tool_call_input.{kind}"), "item_id": "ctc", "output_index": 0,
+            field: "{\"query\":\"q\"}"})
+    };
     let list = [
         added(0, custom.clone()),
+        piece("delta", "delta"),
+        piece("input", "done"),
         done(0, custom),
         added(1, code.clone()),
         done(1, code),
@@ -462,7 +473,34 @@ async fn xai_names_its_own_items_and_says_how_it_ended() {
     assert_eq!(calls, expected.map(|(name, input)| (name.to_owned(), input.to_owned())));
     assert!(the_calls(&parts).iter().all(|call| call.provider_executed));
     assert_eq!(the_results(&parts).len(), 3);
+    let begun = parts.iter().filter(|part| matches!(part, StreamPart::ToolInputStart { .. })).count();
+    let ended = parts.iter().filter(|part| matches!(part, StreamPart::ToolInputEnd { .. })).count();
+    assert_eq!(begun, ended, "the pieces of a call the server runs are no call of their own: {parts:?}");
     let reason = finish(&parts).reason;
     assert_eq!((reason.unified, reason.raw.as_deref()), (UnifiedFinish::Stop, Some("completed")));
     assert_eq!(text(&parts), "Hi");
+}
+
+/// [OA-291]
+#[tokio::test]
+async fn pieces_of_an_item_that_no_call_streams_into_open_no_call() {
+    for kind in ["mcp_call", "web_search_call", "of_the_future"] {
+        for event in ["function_call_arguments", "custom_tool_call_input", "code_interpreter_call_code"] {
+            for (id, index) in [("x", Some(0)), ("x", None), ("y", Some(0)), ("", Some(0))] {
+                let item = json!({"type": kind, "id": "x", "status": "completed", "arguments": "{\"a\":1}"});
+                let piece = json!({"type": format!("response.{event}.delta"), "item_id": id,
+                    "output_index": index, "delta": "{\"a\":1}"});
+                let list = [added(0, item.clone()), piece, done(0, item)];
+                let parts = of("openai", &list).await;
+                let label = format!("{kind} {event} {id:?} {index:?}: {parts:?}");
+                assert!(the_calls(&parts).iter().all(|call| call.provider_executed), "{label}");
+                assert!(the_calls(&parts).len() <= 1, "{label}");
+                let unnamed = |part: &StreamPart| match part {
+                    StreamPart::ToolInputStart { tool_name, .. } => tool_name.is_empty(),
+                    _ => false,
+                };
+                assert!(!parts.iter().any(unnamed), "{label}");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ use ai_provider::{ErrorClass, Id, JsonObject, ModelError, StreamPart, ToolCall};
 use serde_json::Value;
 
 use super::mint::Mint;
+use crate::decode::escaped;
 
 /// A call whose input streams.
 #[derive(Debug, Default)]
@@ -150,12 +151,6 @@ impl Call {
             out.push(StreamPart::ToolInputDelta { id, delta: lost.to_string() });
         }
     }
-}
-
-/// A text as the inside of a JSON string.
-fn escaped(text: &str) -> String {
-    let quoted = Value::from(text).to_string();
-    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
 /// The arguments of an item: a text of JSON, or the JSON itself.

@@ -3,8 +3,8 @@
 use ai_http::Parts;
 use ai_http::halves::Joiner;
 use ai_provider::{
-    CustomPart, Id, JsonObject, ModelError, ProviderOptions, StreamPart, ToolApprovalRequest, ToolCall,
-    ToolResult,
+    CustomPart, Id, JsonObject, ModelError, ProviderMetadata, ProviderOptions, StreamPart,
+    ToolApprovalRequest, ToolCall, ToolResult,
 };
 use serde_json::Value;
 
@@ -26,7 +26,8 @@ fn kind_of(kind: &str, item: &JsonObject, custom_at_server: bool) -> Kind {
         "code_interpreter_call" if text(item, "arguments").is_none() => Kind::Call,
         "apply_patch_call" => Kind::Call,
         "code_interpreter_call" => Kind::Server,
-        _ if server::role(kind, item) == Role::Server => Kind::Server,
+        // What a shell or a search shall do is known when its item is done.
+        _ if server::role(kind, item) == Role::Server && !server::has_output_item(kind) => Kind::Server,
         _ => Kind::Other,
     }
 }
@@ -49,7 +50,10 @@ impl ResponsesDecoder {
             Kind::Text => State::Text(Text::open(label.id, text(item, "phase"), &mut self.mint, out)),
             Kind::Reasoning => State::Reasoning(Reasoning::open(label.id, &mut self.mint, out)),
             Kind::Call => State::Call(self.call_of(kind, item, out)),
-            Kind::Server => State::Server(self.server_call(kind, item, out)),
+            Kind::Server => {
+                let metadata = self.mint.begun(label.id, []);
+                State::Server(self.server_call(kind, item, metadata, out))
+            }
             Kind::Other => State::Other,
         };
         self.items.push(label, state).map(drop)
@@ -95,8 +99,14 @@ impl ResponsesDecoder {
         self.asked.name(tool).to_owned()
     }
 
-    /// A call the server runs comes out when it begins.
-    fn server_call(&mut self, kind: &str, item: &JsonObject, out: &mut Parts) -> ServerCall {
+    /// A call the server runs, with its input.
+    fn server_call(
+        &mut self,
+        kind: &str,
+        item: &JsonObject,
+        metadata: Option<Box<ProviderMetadata>>,
+        out: &mut Parts,
+    ) -> ServerCall {
         let item_id = text(item, "id").unwrap_or_default();
         let call_id = text(item, "call_id").unwrap_or_default();
         let wire_id =
@@ -105,7 +115,7 @@ impl ResponsesDecoder {
         let name = self.tool(kind);
         let mut call = ToolCall::new(id.clone(), &*name, server::input(kind, item));
         call.provider_executed = true;
-        call.metadata = self.mint.begun(item_id, []);
+        call.metadata = metadata;
         out.push(StreamPart::ToolInputStart {
             id: id.clone(),
             tool_name: name.clone(),
@@ -173,10 +183,7 @@ impl ResponsesDecoder {
             }
             State::Call(call) => self.finish_call(kind, item, item_id, call, &mut joiner, out)?,
             State::Server(call) => {
-                if !server::has_output_item(kind) {
-                    self.result(kind, item, call.id.clone(), &call.name, false, out)?;
-                }
-                self.items.remember(call);
+                self.result(kind, item, call.id, &call.name, false, out)?;
             }
             State::Other => self.other(kind, item, item_id, out)?,
         }
@@ -342,7 +349,14 @@ impl ResponsesDecoder {
                 self.result(kind, item, id, &name, false, out)
             }
             Role::Silent => Ok(()),
-            Role::Server | Role::Opaque => {
+            Role::Server => {
+                // The item of its result does not say what was asked for: the call keeps its own.
+                let metadata = self.mint.done(item_id, [(ITEM, server::kept(kind, item))]);
+                let call = self.server_call(kind, item, metadata, out);
+                self.items.remember(call);
+                Ok(())
+            }
+            Role::Opaque => {
                 let namespace = &self.mint.origin.target.provider;
                 let kind = format!("{namespace}.{kind}");
                 let metadata = self.mint.done(item_id, [(ITEM, item.clone().into())]);

@@ -149,6 +149,15 @@ impl Items {
         }
     }
 
+    /// Whether the label is, by its id or else by its index, that of an open item of another kind alone.
+    pub(super) fn is_of_another(&self, label: Label<'_>, kind: Kind) -> bool {
+        let by_id = |item: &&Item| !label.id.is_empty() && item.id == label.id;
+        let by_index = |item: &&Item| label.index.is_some() && item.index == label.index;
+        let mut open = self.items.iter().filter(|item| item.open);
+        let named = open.clone().find(by_id).or_else(|| open.find(by_index));
+        named.is_some_and(|item| item.kind != kind) && !matches!(self.find(label, kind), Ok(Some(_)))
+    }
+
     /// Whether an item of this kind with this id is open.
     pub(super) fn is_open(&self, id: &str, kind: Kind) -> bool {
         self.has(id, kind, true)

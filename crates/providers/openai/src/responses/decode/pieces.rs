@@ -106,6 +106,10 @@ impl ResponsesDecoder {
         if text.is_empty() {
             return Ok(());
         }
+        if self.items.is_of_another(piece.label(), Kind::Call) {
+            // A call the server runs has its input in its item that is done.
+            return Ok(());
+        }
         self.count_input(text.len())?;
         let at = self.place(piece.label(), Kind::Call, out)?;
         if let Some(Item { joiner, state: State::Call(call), .. }) = self.items.get_mut(at) {

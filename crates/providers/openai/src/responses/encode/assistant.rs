@@ -249,7 +249,8 @@ impl<'a> Writer<'a, '_> {
         name
     }
 
-    /// An item of the server's own: as it came, or by its id. The result of a call has the whole item.
+    /// An item of the server's own: as it came, or by its id. The result of a call has the whole item, unless the
+    /// call has one too.
     fn server_item(
         &mut self,
         part: &'a AssistantPart,
@@ -257,13 +258,18 @@ impl<'a> Writer<'a, '_> {
         told_by_result: bool,
         state: &mut Message<'a>,
     ) {
-        if told_by_result {
-            return;
-        }
         let metadata = metadata_of(part);
         let item = minted::own(metadata, self.scope.origin).and_then(|values| values.get(ITEM));
-        let Some(item) = item else {
-            self.notes.unsupported("messages", "calls and parts of another provider were left out");
+        if told_by_result && item.is_none() {
+            return;
+        }
+        // Such a call is answered by an item of its own, and the API refuses it without.
+        let unanswered = |item: &&Value| result.is_none() && !told_by_result && awaits_output(item);
+        let Some(item) = item.filter(|item| !unanswered(item)) else {
+            self.notes.unsupported(
+                "messages",
+                "calls and parts of another provider, and calls it never answered, were left out",
+            );
             return;
         };
         if self.is_referred(metadata, What::Other, state) {
@@ -285,6 +291,11 @@ fn has_result(message: &AssistantMessage, call: &ToolCall) -> bool {
         AssistantPart::ToolResult(result) => result.tool_call_id == call.id,
         _ => false,
     })
+}
+
+/// Whether what comes of this item of the server's is another one.
+fn awaits_output(item: &Value) -> bool {
+    matches!(item.get("type").and_then(Value::as_str), Some("shell_call" | "tool_search_call"))
 }
 
 /// The item of an image, with the image in it again.
