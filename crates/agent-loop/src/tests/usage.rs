@@ -184,6 +184,20 @@ async fn a_model_that_reports_no_attempts_has_a_row_for_each_call() {
     assert_eq!(serde_json::from_str::<LedgerEntry>(&stored).unwrap(), entries[0]);
 }
 
+/// [AL-133]
+#[tokio::test]
+async fn an_answer_that_was_withdrawn_stands_apart_from_the_one_in_its_place() {
+    let model = ScriptedModel::new()
+        .reply(Script::new().text("It").error(ModelError::new(ErrorClass::Server, "down")))
+        .reply(step(UnifiedFinish::Stop, usage(Some(3), Some(5))));
+    let retry = Hooks::new().on_error(|_| async { Ok(OnError::Retry) });
+    let (agent, entries) = kept(agent(&model).with_hooks(retry));
+    run(ask(&agent)).await;
+    let entries = entries.lock().unwrap();
+    assert_eq!(rows(&entries[0].answered), [(1, 1, "answered", Some(8))]);
+    assert_eq!(rows(&entries[0].abandoned), [(1, 1, "failed", None)]);
+}
+
 /// [AL-134]
 #[tokio::test]
 async fn the_books_are_closed_once_also_for_a_run_that_is_dropped() {
