@@ -8,8 +8,8 @@ use ai_core::run::{
     StoredRunError, ToolFacts, ToolRecord, ToolStatus, Verdict,
 };
 use ai_provider::{
-    AssistantMessage, ErrorClass, Finish, Message, ModelError, StreamPart, ToolCall, ToolOutput, ToolResult,
-    UnifiedFinish, Usage,
+    AssistantMessage, AssistantPart, ErrorClass, Finish, Message, ModelError, StreamPart,
+    ToolApprovalRequest, ToolCall, ToolOutput, ToolResult, UnifiedFinish, Usage,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -31,9 +31,10 @@ enum Tool {
     Client,
     Unknown { repaired: bool },
     Provider,
+    ProviderAsks { approved: bool },
 }
 
-const TOOLS: [Tool; 8] = [
+const TOOLS: [Tool; 10] = [
     Tool::Runs,
     Tool::Asks { approved: true },
     Tool::Asks { approved: false },
@@ -42,6 +43,8 @@ const TOOLS: [Tool; 8] = [
     Tool::Unknown { repaired: true },
     Tool::Unknown { repaired: false },
     Tool::Provider,
+    Tool::ProviderAsks { approved: true },
+    Tool::ProviderAsks { approved: false },
 ];
 
 fn turn() -> impl Strategy<Value = Turn> {
@@ -81,6 +84,7 @@ fn named(step: usize, at: usize, tool: Tool) -> (String, &'static str) {
         Tool::Client => "client",
         Tool::Unknown { .. } => "nope",
         Tool::Provider => "provider",
+        Tool::ProviderAsks { .. } => "elsewhere",
     };
     (format!("s{step}c{at}"), name)
 }
@@ -128,8 +132,15 @@ impl Player<'_> {
                 for (at, tool) in calls.iter().enumerate() {
                     let (id, name) = named(number, at, *tool);
                     let mut call = ToolCall::new(id, name, "{}");
-                    call.provider_executed = *tool == Tool::Provider;
+                    let tool_call_id = call.id.clone();
+                    let asks = matches!(tool, Tool::ProviderAsks { .. });
+                    call.provider_executed = asks || *tool == Tool::Provider;
                     parts.push(StreamPart::ToolCall(Box::new(call)));
+                    if asks {
+                        let approval_id = format!("ask_{tool_call_id}").into();
+                        let asks = ToolApprovalRequest { approval_id, tool_call_id };
+                        parts.push(StreamPart::ToolApprovalRequest(asks));
+                    }
                 }
                 parts.push(finish(*reason));
             }
@@ -179,7 +190,8 @@ impl Player<'_> {
             ))),
             Next::AwaitApproval { pending } => {
                 let call_id = pending.last().unwrap().call.id.clone();
-                let approved = self.tool(&call_id) == Tool::Asks { approved: true };
+                let yes = [Tool::Asks { approved: true }, Tool::ProviderAsks { approved: true }];
+                let approved = yes.contains(&self.tool(&call_id));
                 Input::Answer { call_id, approved, reason: None }
             }
             Next::CheckStop => Input::Verdicts(Vec::new()),
@@ -230,6 +242,10 @@ fn a_run_stored_in_any_state_goes_on_as_if_it_had_not_been() {
                 .filter(|call| !call.provider_executed)
                 .count();
             prop_assert_eq!(answered, called, "a result is lost");
+            let asked = straight.steps().iter().flat_map(|step| &step.message.parts);
+            let asked = asked.filter(|part| matches!(part, AssistantPart::ToolApprovalRequest(_))).count();
+            let said: usize = straight.steps().iter().map(|step| step.approvals.len()).sum();
+            prop_assert_eq!(said, asked, "a question of the provider's is not answered");
             check_history(straight.messages()).map_err(TestCaseError::fail)?;
             Ok(())
         })
