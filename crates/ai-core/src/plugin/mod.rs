@@ -29,6 +29,9 @@
 //! model ← middleware ← wrap_model ← transform_stream (pre → post) ← assembler
 //! ```
 //!
+//! A stream of theirs that panics is an error of the request, and one that never ends is ended by its cancel and its
+//! deadline.
+//!
 //! # When hooks run
 //!
 //! All of them but `on_stream_end` are asynchronous and run while the request is awaited or its stream is polled.

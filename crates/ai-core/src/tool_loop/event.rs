@@ -63,7 +63,8 @@ impl StepReset {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ToolEvent {
-    /// A call waits for a person.
+    /// A call of this side waits for a person. A call at the provider that does is told as a
+    /// [part](LoopEvent::Part), `StreamPart::ToolApprovalRequest`, and decided in the same way.
     ApprovalRequested(PendingApproval),
     /// A person has decided about a call.
     ApprovalAnswered(ToolApprovalResponse),
