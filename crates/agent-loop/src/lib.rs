@@ -6,6 +6,7 @@
 //! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
 //! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`], [`SSE_HEADERS`], [`UiProtocol`] |
 //! | read such a stream | [`SseReader`], [`UiReducer`], [`UiMessage`] |
+//! | turn a client's messages into a history, and back | [`to_model_messages`], [`to_ui_messages`] |
 //! | show an answer while it is written | [`PendingView`], [`visible_text`], [`Chunks::with_progress`] |
 //! | take part in runs | [`Hooks`], [`Feature`], [`Agent::on`] |
 //! | limit them | [`Timeouts`] |
@@ -82,9 +83,9 @@ pub use prompt::Prompt;
 pub use reply::{AgentError, AgentReply};
 pub use stream::{AgentEvent, AgentStream, Chunks};
 pub use ui::{
-    DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiApproval, UiBlockState, UiChunk, UiFinishReason,
-    UiInputEncoding, UiMessage, UiPart, UiProtocol, UiReadError, UiReduceError, UiReducer, UiRole,
-    UiToolPart, UiToolState, UiUserPart, encode_sse,
+    DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiApproval, UiBlockState, UiChunk, UiConvertError,
+    UiFinishReason, UiInputEncoding, UiMessage, UiPart, UiProtocol, UiReadError, UiReduceError, UiReducer,
+    UiRole, UiToolPart, UiToolState, UiUserPart, encode_sse, to_model_messages, to_ui_messages,
 };
 pub use usage::{LedgerEnd, LedgerEntry, LedgerRow, Prices};
 pub use views::{PendingBlock, PendingView, visible_text};

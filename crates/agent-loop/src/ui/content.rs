@@ -93,7 +93,7 @@ pub(super) fn flag(value: bool) -> Option<bool> {
 }
 
 /// An output as JSON: text as a string, JSON as it is, content as a list like the parts of a UI message.
-fn shown(output: ToolOutput) -> Value {
+pub(super) fn shown(output: ToolOutput) -> Value {
     match output {
         ToolOutput::Text(text) => Value::String(text),
         ToolOutput::Json(value) => value,

@@ -2,6 +2,7 @@
 
 mod chunk;
 mod content;
+mod convert;
 mod data;
 mod level;
 mod mapper;
@@ -18,6 +19,7 @@ mod user_part;
 mod word;
 
 pub use chunk::UiChunk;
+pub use convert::{UiConvertError, to_model_messages, to_ui_messages};
 pub use data::DataChunk;
 pub use level::UiProtocol;
 pub(crate) use mapper::Mapper;
