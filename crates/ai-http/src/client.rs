@@ -4,13 +4,13 @@ use std::sync::Arc;
 use ai_provider::{
     ApiKey, CallContext, Capabilities, KeyLabel, KeySource, Keys, LanguageModel, ModelError, TargetId,
 };
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::auth::{Authorize, Bearer};
 use crate::call::HttpCall;
 use crate::codec::Codec;
-use crate::document::{self, DocumentCodec, Slot};
+use crate::document::{self, DocumentCodec, ReadError, Slot};
 use crate::download::{Download, Downloads};
 use crate::limits::{Limits, Timeouts};
 use crate::model::HttpModel;
@@ -39,6 +39,7 @@ pub struct Client {
     limits: Limits,
     headers: HeaderMap,
     downloads: Option<Downloads>,
+    read_error: ReadError,
 }
 
 impl Client {
@@ -86,7 +87,7 @@ impl Client {
         ctx: CallContext,
     ) -> Result<T, ModelError> {
         let slot = Slot::new();
-        let codec = DocumentCodec { call, slot: slot.clone() };
+        let codec = DocumentCodec { call, read_error: self.read_error, slot: slot.clone() };
         let model = self.model(codec, target.clone(), Capabilities::default());
         let mut request = document::request();
         request.extra_headers = headers.to_vec();
@@ -117,6 +118,7 @@ pub struct ClientBuilder {
     limits: Limits,
     headers: Vec<(String, Option<String>)>,
     download: Option<Arc<dyn Download>>,
+    read_error: Option<ReadError>,
 }
 
 impl ClientBuilder {
@@ -186,6 +188,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets how the error responses of [`Client::fetch_json`] are read, for an API that says more in them than all do:
+    /// what [`Codec::error`] is for its models. Default: [`error_of_response`](crate::error_of_response).
+    #[must_use]
+    pub fn read_errors(mut self, read: fn(StatusCode, &HeaderMap, &[u8]) -> ModelError) -> Self {
+        self.read_error = Some(read);
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
@@ -206,6 +216,7 @@ impl ClientBuilder {
             limits: self.limits,
             headers: call.headers,
             downloads: self.download.map(Downloads::new),
+            read_error: self.read_error.unwrap_or(document::usual_error),
         })
     }
 }

@@ -42,8 +42,12 @@ impl<T> Clone for Slot<T> {
     }
 }
 
+/// Reads the response of an error: its status, its headers and its body, capped.
+pub(crate) type ReadError = fn(StatusCode, &HeaderMap, &[u8]) -> ModelError;
+
 pub(crate) struct DocumentCodec<T> {
     pub(crate) call: HttpCall,
+    pub(crate) read_error: ReadError,
     pub(crate) slot: Slot<T>,
 }
 
@@ -62,8 +66,8 @@ impl<T: DeserializeOwned + Send + 'static> Codec for DocumentCodec<T> {
         Box::new(DocumentDecoder(self.slot.clone()))
     }
 
-    fn error(&self, status: StatusCode, _: &HeaderMap, excerpt: &[u8]) -> ModelError {
-        error_of_response(status, excerpt)
+    fn error(&self, status: StatusCode, headers: &HeaderMap, excerpt: &[u8]) -> ModelError {
+        (self.read_error)(status, headers, excerpt)
     }
 }
 
@@ -87,6 +91,11 @@ impl<T: DeserializeOwned + Send> Decoder for DocumentDecoder<T> {
     fn end(&mut self, _: End, _: &mut Parts) -> Result<(), ModelError> {
         Err(incomplete())
     }
+}
+
+/// What errors of all APIs have in common.
+pub(crate) fn usual_error(status: StatusCode, _: &HeaderMap, excerpt: &[u8]) -> ModelError {
+    error_of_response(status, excerpt)
 }
 
 pub(crate) fn request() -> Request {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ai_http::{Client, HeaderKey, HttpCall};
 use ai_provider::{
-    ApiKey, CallContext, CancellationToken, Capabilities, ErrorClass, LanguageModel, ModelError, TargetId,
+    ApiKey, CallContext, CancellationToken, Capabilities, ErrorClass, Hint, LanguageModel, ModelError,
+    TargetId,
 };
 use ai_testkit::{MemoryEnd, MemoryReply, MemoryTransport, collect};
 use http::{HeaderName, StatusCode};
@@ -98,4 +99,34 @@ async fn a_document_is_cancelled_and_has_the_deadline_of_its_context() {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
     let error = names(&hanging(), CallContext::new().with_deadline(deadline.into_std())).await.unwrap_err();
     assert_eq!(error.class(), ErrorClass::Timeout);
+}
+
+/// [HT-153]
+#[tokio::test]
+async fn a_document_has_the_errors_of_its_provider() {
+    let date = |at: u64| std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+    for (body, hint) in [("1030", Some(Hint::After(Duration::from_secs(30)))), ("970", None), ("1000", None)]
+    {
+        let reply = MemoryReply::new(StatusCode::TOO_MANY_REQUESTS, body)
+            .header("date", &httpdate::fmt_http_date(date(1_000)))
+            .header("x-request-id", "r1");
+        let client = Client::builder()
+            .transport(Arc::new(MemoryTransport::new().reply(reply)))
+            .read_errors(|status, headers, body| {
+                assert!(headers.contains_key("x-request-id"));
+                let at: u64 = str::from_utf8(body).unwrap().parse().unwrap();
+                let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+                let error = ModelError::new(ErrorClass::Quota, "by its own reader");
+                error.with_status(status.as_u16()).with_hint(Hint::At(at))
+            })
+            .build()
+            .unwrap();
+        let target = TargetId::new("acme", "", "http://h/v1");
+        let call = HttpCall::get("http://h/v1/names");
+        let error =
+            client.fetch_json::<serde_json::Value>(&target, call, CallContext::new()).await.unwrap_err();
+        assert_eq!((error.class(), error.message()), (ErrorClass::Quota, "by its own reader"), "{body}");
+        assert_eq!((error.hint(), error.request_id()), (hint, Some("r1")), "{body}");
+        assert_eq!(error.url(), Some("http://h/v1/names"), "{body}");
+    }
 }

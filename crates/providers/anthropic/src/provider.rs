@@ -198,7 +198,12 @@ impl AnthropicBuilder {
             true => self.client.authorize_or(Bearer),
             false => self.client.authorize_or(HeaderKey(HeaderName::from_static("x-api-key"))),
         };
-        Ok(Anthropic { name, endpoint, codec, client: client.build()? })
+        Ok(Anthropic {
+            name,
+            endpoint,
+            codec,
+            client: client.read_errors(crate::failure::of_response).build()?,
+        })
     }
 }
 

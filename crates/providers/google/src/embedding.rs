@@ -7,8 +7,6 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::failure;
-
 /// The most texts one call may have: what the API takes.
 const MAX_BATCH: usize = 100;
 
@@ -85,8 +83,7 @@ impl EmbeddingModel for GoogleEmbedding {
         let requests = request.values.iter().map(|text| self.item(text, &request, &options)).collect();
         let mut call = HttpCall::post_json(&self.url, &Batch { requests })?;
         call.apply_extra(&request.extra_headers)?;
-        let answer: Answer =
-            self.client.fetch_json(&self.target, call, ctx).await.map_err(failure::of_document)?;
+        let answer: Answer = self.client.fetch_json(&self.target, call, ctx).await?;
         let vectors: Vec<_> = answer.embeddings.into_iter().map(|vector| vector.values).collect();
         if vectors.len() != count {
             let message = format!("{count} texts were sent, and {} vectors came back", vectors.len());

@@ -23,16 +23,6 @@ pub(crate) fn of_response(status: StatusCode, body: &[u8]) -> ModelError {
     refined(error_of_response(status, body), body)
 }
 
-/// An error of a call for a document, whose body was read already: its class by what Google's status and message say.
-/// Details are gone, and with them what would tell a limit that passes from one that does not.
-pub(crate) fn of_document(error: ModelError) -> ModelError {
-    let Some(status) = error.code().filter(|status| *status != "RESOURCE_EXHAUSTED") else { return error };
-    match Details::default().class(Some(status), &error) {
-        class if class == error.class() => error,
-        class => again(&error, class),
-    }
-}
-
 fn refined(error: ModelError, body: &[u8]) -> ModelError {
     let Ok(body) = serde_json::from_slice::<Value>(body.trim_ascii()) else { return error };
     let body = body.get(0).unwrap_or(&body);

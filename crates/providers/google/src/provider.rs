@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::codec::{GenerateContentCodec, model_path};
 use crate::embedding::GoogleEmbedding;
-use crate::failure;
+use crate::failure::of_response;
 use crate::list::{self, Page};
 use ai_http::ModelSetup;
 
@@ -112,8 +112,7 @@ impl Provider for Google {
                 query.push(("pageToken", &token));
             }
             let call = HttpCall::get(base.url("models", &query));
-            let page = self.client.fetch_json::<Page>(&self.target(""), call, CallContext::new()).await;
-            let page = page.map_err(failure::of_document)?;
+            let page: Page = self.client.fetch_json(&self.target(""), call, CallContext::new()).await?;
             token = page.take_models(&mut models)?;
             if token.is_empty() {
                 return Ok(models);
@@ -210,7 +209,8 @@ impl GoogleBuilder {
             (Some(full), _) => Endpoint::full(full)?,
             (None, base) => Endpoint::base(base.as_deref().unwrap_or(BASE_URL))?,
         };
-        let client = self.client.authorize_or(HeaderKey(KEY_HEADER)).build()?;
+        let errors = |status, _: &HeaderMap, body: &[u8]| of_response(status, body);
+        let client = self.client.authorize_or(HeaderKey(KEY_HEADER)).read_errors(errors).build()?;
         let models = self.models.into_iter().map(|(id, setup)| {
             let headers = setup.header_map()?;
             Ok((id, (setup, headers)))

@@ -177,6 +177,35 @@ async fn a_wrong_key_is_one_for_lists_and_embeddings_too() {
     }
 }
 
+/// [GG-131]
+#[tokio::test]
+async fn the_details_of_an_error_count_for_lists_and_embeddings_too() {
+    let limit = |details: serde_json::Value| {
+        json!({"error": {"code": 429, "message": "You exceeded your current quota.", "status": "RESOURCE_EXHAUSTED",
+            "details": details}})
+    };
+    let retry = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]);
+    let day = json!([{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "RequestsPerDay"}]}]);
+    let hint = Some(ai_provider::Hint::After(Duration::from_millis(34_400)));
+    for (details, class, retryable, hint) in
+        [(retry, ErrorClass::RateLimit, true, hint), (day, ErrorClass::Quota, false, None)]
+    {
+        let reply = MemoryReply::new(StatusCode::TOO_MANY_REQUESTS, limit(details).to_string());
+        let google = builder(&MemoryTransport::new().repeat(reply)).build().unwrap();
+        let embedding = google.embedding_model("m").unwrap();
+        for error in [
+            google.list_models().await.unwrap_err(),
+            embedding.embed(EmbeddingRequest::new(["a"]), CallContext::new()).await.unwrap_err(),
+        ] {
+            assert_eq!(
+                (error.class(), error.retryable(), error.hint()),
+                (class, retryable, hint),
+                "{error:?}"
+            );
+        }
+    }
+}
+
 /// [GG-122]
 #[tokio::test(start_paused = true)]
 async fn a_time_out_shows_no_key() {
