@@ -1,6 +1,6 @@
 //! How long to wait where the server does not say.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use ai_provider::Hint;
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -51,7 +51,9 @@ impl Dice {
     /// Full jitter: any share of it but none, since no wait at all would be a hot loop.
     fn share_of(&mut self, whole: Duration) -> Duration {
         let shares = u128::from(self.next() >> 11) + 1;
-        let nanos = (whole.as_nanos() * shares) >> 53;
+        // What nanoseconds cannot count in 64 bits (five centuries) is nothing anybody waits for.
+        let whole = u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = (u128::from(whole) * shares) >> 53;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).max(Duration::from_millis(1))
     }
 }
@@ -64,4 +66,10 @@ pub(crate) fn hinted(hint: Option<Hint>, now: SystemTime) -> Option<Duration> {
         _ => return None,
     };
     (!wait.is_zero()).then_some(wait)
+}
+
+/// The end of a wait. What lies beyond the clock's reach is as good as never.
+pub(crate) fn end_of(wait: Duration, now: Instant) -> Instant {
+    const FOR_GOOD: Duration = Duration::from_secs(30 * 365 * 86_400);
+    now.checked_add(wait).unwrap_or(now + FOR_GOOD)
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use ai_provider::{DelaySource, ErrorClass, GaveUp, ModelError};
+use ai_provider::{DelaySource, ErrorClass, GaveUp, ModelError, RetryError};
 
 use crate::backoff::{Backoff, Dice, hinted};
 use crate::keys::{KeyFault, KeyRing};
@@ -14,6 +14,8 @@ pub(crate) const LEAST_CALL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Failure<'a> {
     pub(crate) error: &'a ModelError,
+    /// The key it happened with.
+    pub(crate) key: usize,
     /// It was this layer that stopped waiting for output.
     pub(crate) no_output: bool,
     pub(crate) now: Instant,
@@ -72,6 +74,30 @@ pub(crate) struct Wait {
     pub(crate) source: DelaySource,
 }
 
+/// What the failure says of its key, and keeps it in the ring.
+pub(crate) fn blame(
+    (error, key): (&ModelError, usize),
+    (now, calendar): (Instant, SystemTime),
+    ring: &mut KeyRing,
+    backoff: &Backoff,
+    dice: &mut Dice,
+) -> KeyFault {
+    let fault = KeyFault::of(error.class());
+    match fault {
+        KeyFault::Gone => ring.drop_key(key),
+        KeyFault::Limited => {
+            let again = ring.limited_again(key);
+            let (wait, source) = match hinted(error.hint(), calendar) {
+                Some(hint) => (hint, DelaySource::Hint),
+                None => (backoff.wait(again, dice), DelaySource::Backoff),
+            };
+            ring.cool(key, now, wait, source);
+        }
+        KeyFault::None => {}
+    }
+    fault
+}
+
 /// Decides, and keeps in ring and effort what follows from it.
 pub(crate) fn decide(
     failure: &Failure<'_>,
@@ -79,53 +105,54 @@ pub(crate) fn decide(
     effort: &mut Effort,
     backoff: &Backoff,
     dice: &mut Dice,
+    wanting: &dyn Fn(usize) -> bool,
 ) -> Move {
-    let error = failure.error;
-    let hint = hinted(error.hint(), failure.calendar);
-    match KeyFault::of(error.class()) {
-        KeyFault::Gone => ring.drop_key(),
-        KeyFault::Limited => {
-            let again = ring.limited_again();
-            let (wait, source) = match hint {
-                Some(hint) => (hint, DelaySource::Hint),
-                None => (backoff.wait(again, dice), DelaySource::Backoff),
-            };
-            ring.cool(failure.now, wait, source);
-        }
-        KeyFault::None => {
-            return after_a_fault_of_the_server(failure, ring.at(), effort, backoff, dice, hint);
-        }
+    let clocks = (failure.now, failure.calendar);
+    if blame((failure.error, failure.key), clocks, ring, backoff, dice) == KeyFault::None {
+        return after_a_fault_of_the_server(failure, ring, effort, backoff, dice);
     }
-    next_key(failure, ring, effort, backoff.ceiling)
+    next_key(failure, ring, effort, backoff.ceiling, wanting)
 }
 
-/// Where a call goes on whose key is of no use now.
+/// Where a call goes on whose key is of no use now; `wanting` says which keys other calls would leave alone.
 pub(crate) fn next_key(
     failure: &Failure<'_>,
     ring: &KeyRing,
     effort: &mut Effort,
     ceiling: Duration,
+    wanting: &dyn Fn(usize) -> bool,
 ) -> Move {
-    let again = failure.error.retryable() && effort.left();
-    if let Some(key) = ring.usable(failure.now).find(|key| again || !effort.has_tried(*key)) {
+    // What is not to be tried again of a refused key is that key: it is out anyway.
+    let retryable = failure.error.retryable() || KeyFault::of(failure.error.class()) == KeyFault::Gone;
+    let again = retryable && effort.left() && !retried_beneath(failure.error);
+    let may_use = |key: &usize| again || !effort.has_tried(*key);
+    let usable = || ring.usable(failure.now).filter(may_use);
+    if let Some(key) = usable().find(|key| !wanting(*key)).or_else(|| usable().next()) {
         effort.used += u32::from(effort.has_tried(key));
         return Move::Again { key, wait: None };
     }
     // With several keys all of them limited, another target answers sooner.
     let rather_elsewhere = failure.elsewhere && ring.len() > 1;
-    let cooling = ring.first_to_cool().filter(|_| again && !rather_elsewhere);
-    let Some(cooling) = cooling else { return leave(failure, GaveUp::Exhausted) };
+    let Some(cooling) = ring.first_to_cool() else { return leave(failure, GaveUp::Exhausted) };
     let delay = cooling.until.saturating_duration_since(failure.now);
+    if !again || rather_elsewhere {
+        let hint = (cooling.source == DelaySource::Hint).then_some(delay);
+        return leave(failure, spent(hint, ceiling));
+    }
     wait(failure, cooling.key, Wait { delay, source: cooling.source }, effort, ceiling)
+}
+
+/// Whether another retry layer beneath this one has tried again already: one layer retries, not both.
+fn retried_beneath(error: &ModelError) -> bool {
+    RetryError::of(error).is_some()
 }
 
 fn after_a_fault_of_the_server(
     failure: &Failure<'_>,
-    key: usize,
+    ring: &KeyRing,
     effort: &mut Effort,
     backoff: &Backoff,
     dice: &mut Dice,
-    hint: Option<Duration>,
 ) -> Move {
     // Such a failure comes again however often the request is sent, whatever the adapter says.
     let hopeless = matches!(
@@ -139,14 +166,19 @@ fn after_a_fault_of_the_server(
     if hopeless || !failure.error.retryable() {
         return leave(failure, GaveUp::Hopeless);
     }
-    if !effort.left() || (failure.no_output && failure.elsewhere) {
-        return leave(failure, GaveUp::Exhausted);
+    let hint = hinted(failure.error.hint(), failure.calendar);
+    let no_more = !effort.left() || retried_beneath(failure.error);
+    if no_more || (failure.no_output && failure.elsewhere) {
+        return leave(failure, spent(hint, backoff.ceiling));
     }
     let next = match hint {
         Some(delay) => Wait { delay, source: DelaySource::Hint },
         None => Wait { delay: backoff.wait(effort.used + 1, dice), source: DelaySource::Backoff },
     };
-    wait(failure, key, next, effort, backoff.ceiling)
+    // Of calls at once another may have found this key refused.
+    let mut usable = ring.usable(failure.now);
+    let key = if ring.is_usable(failure.key, failure.now) { Some(failure.key) } else { usable.next() };
+    wait(failure, key.unwrap_or(failure.key), next, effort, backoff.ceiling)
 }
 
 /// Waits, unless the wait is too long for the policy or for the time that is left.
@@ -165,6 +197,14 @@ fn wait(failure: &Failure<'_>, key: usize, wait: Wait, effort: &mut Effort, ceil
     }
     effort.used += 1;
     Move::Again { key, wait: Some(wait) }
+}
+
+/// Why nothing more is tried where all tries are spent: also then it is said until when a server wants to be left alone.
+fn spent(hint: Option<Duration>, ceiling: Duration) -> GaveUp {
+    match hint.filter(|hint| *hint > ceiling) {
+        Some(wait) => GaveUp::WaitTooLong { wait },
+        None => GaveUp::Exhausted,
+    }
 }
 
 fn leave(failure: &Failure<'_>, why: GaveUp) -> Move {

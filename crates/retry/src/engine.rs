@@ -3,20 +3,23 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ai_provider::{
-    CallContext, ErrorClass, GaveUp, KeyLabel, LanguageModel, ModelError, Request, RetryError,
-};
+use ai_provider::{CallContext, ErrorClass, GaveUp, LanguageModel, ModelError, Request, RetryError};
 
-use crate::backoff::{Backoff, Dice, hinted};
+use crate::backoff::{Backoff, Dice};
 use crate::decide::{Effort, Failure, Move, Wait, decide, next_key};
+use crate::health::{Admission, Probe};
 use crate::model::Shared;
-use crate::open::{Opened, Patience, Strictness, open, out_of_time};
+use crate::open::{OUT_OF_TIME, Opened, Patience, Strictness, open, out_of_time};
+use crate::policy::MOST_RETRIES;
 use crate::report::{Attempt, Report};
 use crate::request;
 use crate::run::{RunState, Target};
 use crate::stream::Passing;
 
 mod elsewhere;
+mod served;
+
+pub(crate) use served::Served;
 
 /// One call.
 pub(crate) struct Engine {
@@ -39,6 +42,12 @@ struct Present {
     model: Arc<dyn LanguageModel>,
     effort: Effort,
     first_key: usize,
+    /// The key of the attempt at hand. Of calls at once in a run each has its own.
+    key: usize,
+    /// When that attempt began.
+    began: Instant,
+    /// Whether it is to find out for other runs too.
+    probe: Option<Probe>,
     /// Its request goes out without opaque blocks, since a server refused them.
     cleaned: bool,
 }
@@ -63,6 +72,9 @@ impl Engine {
             model: Arc::clone(&shared.primary),
             effort: Effort::new(0, 0),
             first_key: 0,
+            key: 0,
+            began: now(),
+            probe: None,
             cleaned: false,
         };
         let report = Report::new(ctx.clone());
@@ -75,11 +87,14 @@ impl Engine {
             self.shared.policy.budget.and_then(|budget| now().checked_add(budget)),
             self.ctx.deadline,
         );
+        let first = self.named(self.present.key);
+        self.report.begin(first);
         let outcome = self.attempts().await;
         match outcome {
             Ok((held, stream)) => {
-                let Self { shared, run, report, limit, present, .. } = self;
-                Ok(Passing::new(held, stream, limit, report, Served { shared, run, at: present.at }))
+                let Self { shared, run, report, limit, present, backoff, dice, .. } = self;
+                let served = Served { shared, run, present, limit, backoff, dice };
+                Ok(Passing::new(held, stream, limit, report, served))
             }
             Err(error) => {
                 self.report.gave_up(&error);
@@ -119,21 +134,27 @@ impl Engine {
         }
         let current = self.run.lock().current;
         let last_error = self.arrive(current);
-        if let Some(key) = self.healthy_key(true) {
+        if let Some(key) = self.healthy_key() {
             return Next::Attempt { key };
         }
-        // Its keys are of no use since an earlier step of the run, or, as other runs found, for a while.
+        let usable = self.usable_key();
         match last_error {
-            Some(error) => self.without_attempt(error).await,
-            None => match self.next_target(ErrorClass::RateLimit).await {
-                Ok(Some(key)) => Next::Attempt { key },
-                Ok(None) => self.healthy_key(false).map_or_else(
-                    || Next::End(ModelError::new(ErrorClass::Auth, "no key can be used")),
-                    |key| Next::Attempt { key },
-                ),
-                Err(error) => Next::End(error),
-            },
+            // Its keys are of no use since an earlier step of the run.
+            Some(error) if usable.is_none() => return self.without_attempt(error).await,
+            // Or, as other runs found, for a while.
+            _ if self.shared.policy.falls_back_on(ErrorClass::RateLimit) => {
+                match self.next_target(ErrorClass::RateLimit).await {
+                    Ok(Some(key)) => return Next::Attempt { key },
+                    Ok(None) => {}
+                    Err(error) => return Next::End(error),
+                }
+            }
+            _ => {}
         }
+        usable.map_or_else(
+            || Next::End(ModelError::new(ErrorClass::Auth, "no key can be used")),
+            |key| Next::Attempt { key },
+        )
     }
 
     /// What follows from the failure of an earlier call whose key is still of no use.
@@ -142,7 +163,8 @@ impl Engine {
             let mut targets = self.run.lock();
             let Some(target) = targets.get(self.present.at) else { return Next::End(error) };
             let failure = self.failure(&error, false);
-            next_key(&failure, &target.ring, &mut self.present.effort, self.backoff.ceiling)
+            let (effort, ceiling) = (&mut self.present.effort, self.backoff.ceiling);
+            next_key(&failure, &target.ring, effort, ceiling, &self.shared.wanting(target, failure.now))
         };
         self.go(chosen, error).await
     }
@@ -153,27 +175,24 @@ impl Engine {
         let target = targets.get(at)?;
         let retries = match at.checked_sub(1).and_then(|at| self.shared.policy.fallbacks.get(at)) {
             Some(fallback) => fallback.retries,
-            None => self.request.settings.max_retries.unwrap_or(self.shared.policy.retries),
+            None => self.request.settings.max_retries.unwrap_or(self.shared.policy.retries).min(MOST_RETRIES),
         };
         self.present = Present {
             at,
             model: Arc::clone(&target.model),
             effort: Effort::new(retries, target.ring.len()),
             first_key: target.first_key,
+            key: target.ring.at(),
+            began: now(),
+            probe: None,
             cleaned: false,
         };
         target.last_error.clone()
     }
 
-    /// A key of the present target that can be used now; if `careful`, one that no other run has found wanting.
-    fn healthy_key(&self, careful: bool) -> Option<usize> {
-        let now = now();
-        let mut targets = self.run.lock();
-        let ring = &targets.get(self.present.at)?.ring;
-        let board = self.shared.policy.health.as_ref().filter(|_| careful);
-        let (target, labels) = (self.present.model.target(), self.present.model.keys());
-        let mut usable = ring.usable(now);
-        usable.find(|key| board.is_none_or(|board| board.admits(target, labels.get(*key), now)))
+    /// A key of the present target that can be used now, whatever other runs found.
+    fn usable_key(&self) -> Option<usize> {
+        self.run.lock().get(self.present.at)?.ring.usable(now()).next()
     }
 
     async fn attempt(&mut self, key: usize) -> Opened {
@@ -181,11 +200,26 @@ impl Engine {
         if let Some(target) = self.run.lock().get(self.present.at) {
             target.ring.use_key(key);
         }
+        if self.present.key != key {
+            self.present.key = key;
+            self.present.probe = None;
+        }
+        self.present.began = now();
+        if let Some(board) = &self.shared.policy.health
+            && self.present.probe.is_none()
+            && let Admission::Probe(probe) = board.admits(
+                self.present.model.target(),
+                self.present.model.keys().get(key),
+                self.present.began,
+            )
+        {
+            self.present.probe = Some(probe);
+        }
         let attempt = self.named(key);
         let request = self.request_of(&self.present);
         let mut ctx = self.ctx.clone().with_key_index(key).with_request_id(attempt.request_id.as_str());
         ctx.deadline = self.limit;
-        self.report.started(attempt);
+        let ctx = ctx.with_events(self.report.started(attempt));
         let patience = Patience {
             cancel: &self.ctx.cancel,
             first_output: self.shared.policy.first_output,
@@ -224,32 +258,35 @@ impl Engine {
         }
         if error.class() == ErrorClass::StaleReplay && !self.present.cleaned {
             self.present.cleaned = true;
-            return Next::Attempt { key: self.key_in_use() };
+            return Next::Attempt { key: self.present.key };
         }
         let chosen = {
             let run = Arc::clone(&self.run);
             let mut targets = run.lock();
             let Some(target) = targets.get(self.present.at) else { return Next::End(error) };
-            self.tell_board(target, &error);
-            target.last_error = error.is_key_related().then(|| error.clone());
+            self.shared.tell_board(&self.present, &error, self.limit);
+            if error.is_key_related() {
+                target.last_error = Some(error.clone());
+            }
             let failure = self.failure(&error, no_output);
-            decide(&failure, &mut target.ring, &mut self.present.effort, &self.backoff, &mut self.dice)
+            let wanting = self.shared.wanting(target, failure.now);
+            decide(
+                &failure,
+                &mut target.ring,
+                &mut self.present.effort,
+                &self.backoff,
+                &mut self.dice,
+                &wanting,
+            )
         };
         self.go(chosen, error).await
-    }
-
-    fn tell_board(&self, target: &Target, error: &ModelError) {
-        if let Some(board) = &self.shared.policy.health {
-            let key = target.model.keys().get(target.ring.at());
-            let hint = hinted(error.hint(), SystemTime::now());
-            board.failed(target.model.target(), key, error.class(), hint, now());
-        }
     }
 
     fn failure<'a>(&self, error: &'a ModelError, no_output: bool) -> Failure<'a> {
         let others = self.shared.policy.fallbacks.len() > self.present.at;
         Failure {
             error,
+            key: self.present.key,
             no_output,
             now: now(),
             calendar: SystemTime::now(),
@@ -262,7 +299,7 @@ impl Engine {
         match chosen {
             Move::Again { key, wait } => {
                 let next = self.named(key);
-                if key != self.key_in_use() {
+                if key != self.present.key {
                     self.report.rotated(&next);
                 }
                 match wait {
@@ -274,7 +311,9 @@ impl Engine {
             Move::Elsewhere => match self.next_target(error.class()).await {
                 Ok(Some(key)) => Next::Attempt { key },
                 Ok(None) => self.nowhere_else(error).await,
-                Err(error) => Next::End(error),
+                Err(stop) if stop.is_cancelled() => Next::End(stop),
+                // Time was up before another target was found: what failed is still the error.
+                Err(_) => Next::End(self.given_up(error, GaveUp::OutOfTime { remaining: Duration::ZERO })),
             },
         }
     }
@@ -285,11 +324,12 @@ impl Engine {
             let mut targets = self.run.lock();
             let Some(target) = targets.get(self.present.at) else { return Next::End(error) };
             let failure = Failure { elsewhere: false, ..self.failure(&error, false) };
+            let wanting = self.shared.wanting(target, failure.now);
+            let effort = &mut self.present.effort;
             if error.is_key_related() {
-                next_key(&failure, &target.ring, &mut self.present.effort, self.backoff.ceiling)
+                next_key(&failure, &target.ring, effort, self.backoff.ceiling, &wanting)
             } else {
-                let effort = &mut self.present.effort;
-                decide(&failure, &mut target.ring, effort, &self.backoff, &mut self.dice)
+                decide(&failure, &mut target.ring, effort, &self.backoff, &mut self.dice, &wanting)
             }
         };
         match chosen {
@@ -307,10 +347,6 @@ impl Engine {
         }
     }
 
-    fn key_in_use(&self) -> usize {
-        self.run.lock().get(self.present.at).map_or(0, |target| target.ring.at())
-    }
-
     fn remaining(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_duration_since(now()))
     }
@@ -323,10 +359,16 @@ impl Engine {
             return error;
         }
         let message = match &why {
+            // A layer beneath has said it.
+            _ if RetryError::of(&error).is_some() => error.message().to_owned(),
             GaveUp::WaitTooLong { wait } => {
-                let until = SystemTime::now().checked_add(*wait).map(httpdate::fmt_http_date);
+                let until = date_in(*wait);
                 format!("{} (not before {})", error.message(), until.as_deref().unwrap_or("the end of time"))
             }
+            GaveUp::OutOfTime { remaining } if remaining.is_zero() => match error.message() {
+                OUT_OF_TIME => OUT_OF_TIME.to_owned(),
+                message => format!("{message} ({OUT_OF_TIME})"),
+            },
             GaveUp::OutOfTime { remaining } => {
                 format!("{} (the {remaining:?} left are too short for another attempt)", error.message())
             }
@@ -340,36 +382,12 @@ impl Engine {
 
 type Begun = (std::collections::VecDeque<ai_provider::StreamPart>, ai_provider::ModelStream);
 
-/// What an answer proves when it is whole.
-pub(crate) struct Served {
-    shared: Arc<Shared>,
-    run: Arc<RunState>,
-    at: usize,
-}
-
-impl Served {
-    /// The target worked: the run stays with it.
-    pub(crate) fn worked(&self) {
-        let mut targets = self.run.lock();
-        targets.current = self.at;
-        let Some(target) = targets.get(self.at) else { return };
-        target.ring.worked();
-        target.last_error = None;
-        if let Some(board) = &self.shared.policy.health {
-            board.answered(target.model.target(), target.model.keys().get(target.ring.at()));
-        }
-    }
-
-    /// The answer broke off after it had begun.
-    pub(crate) fn broke(&self, error: &ModelError) {
-        let mut targets = self.run.lock();
-        let Some(target) = targets.get(self.at) else { return };
-        if let Some(board) = &self.shared.policy.health {
-            let key: Option<&KeyLabel> = target.model.keys().get(target.ring.at());
-            let hint = hinted(error.hint(), SystemTime::now());
-            board.failed(target.model.target(), key, error.class(), hint, now());
-        }
-    }
+/// The day and time after this wait, as far as the calendar of HTTP goes.
+fn date_in(wait: Duration) -> Option<String> {
+    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
+    let until = SystemTime::now().checked_add(wait)?;
+    let since = until.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    (since < YEAR_10000).then(|| httpdate::fmt_http_date(until))
 }
 
 fn now() -> Instant {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ai_provider::{JsonObject, LanguageModel, ProviderOptions, Settings};
 
 type Failure = Box<dyn StdError + Send + Sync>;
-type Resolving = Pin<Box<dyn Future<Output = Result<Option<Arc<dyn LanguageModel>>, Failure>> + Send>>;
+pub(crate) type Resolved = Result<Option<Arc<dyn LanguageModel>>, Arc<dyn StdError + Send + Sync>>;
+pub(crate) type Resolving = Pin<Box<dyn Future<Output = Resolved> + Send>>;
 
 /// A model to fall back to, with what its calls have otherwise.
 ///
@@ -61,7 +62,7 @@ impl Fallback {
     {
         let resolve = Arc::new(move || {
             let resolving = resolve();
-            Box::pin(async move { resolving.await.map_err(Into::into) }) as Resolving
+            Box::pin(async move { resolving.await.map_err(|error| Arc::from(error.into())) }) as Resolving
         });
         Self::new(name.into(), Source::Lazy(resolve))
     }

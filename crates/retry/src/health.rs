@@ -1,15 +1,21 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ai_provider::{ErrorClass, KeyLabel, TargetId};
+
+use crate::backoff::end_of;
 
 /// What is known of endpoints and their keys, shared between runs: a circuit breaker for each.
 ///
 /// A key that was refused, is used up or limited is closed to other runs too; so is one whose endpoint failed several
 /// times in a row. When the time is over, one call may probe it: if that is answered it is open to all again, else it
-/// is closed for twice as long. The last target a call has is tried all the same.
+/// is closed for twice as long; a probe that is cancelled leaves it to the next. Failures of calls that were under way
+/// when it was closed change nothing. The last target a call has is tried all the same.
+///
+/// Keys are told apart by endpoint and label: where several policies share a board, give keys that differ labels that
+/// differ.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -39,6 +45,8 @@ struct Entry {
     /// How often in a row it was closed.
     closed: u32,
     until: Option<Instant>,
+    /// When it was closed last.
+    closed_at: Option<Instant>,
     /// Until when somebody is finding out.
     probed_until: Option<Instant>,
 }
@@ -46,8 +54,34 @@ struct Entry {
 /// How long a probe may take before another call probes too: its caller may be gone.
 const PROBE: Duration = Duration::from_secs(60);
 
-/// More endpoints with keys than any program has; beyond it the board forgets those that are well.
+/// More endpoints with keys than any program has; beyond it the board forgets those that are well, and learns of no
+/// others while none is.
 const MOST_ENTRIES: usize = 4096;
+
+/// Whether a call may use a key of an endpoint.
+pub(crate) enum Admission {
+    Closed,
+    Open,
+    /// It may, to find out.
+    Probe(Probe),
+}
+
+/// The right to find out whether an endpoint is well again; dropped without an outcome it goes to the next call.
+pub(crate) struct Probe {
+    board: Arc<HealthBoard>,
+    place: Place,
+    until: Instant,
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        if let Some(entry) = self.board.entries().get_mut(&self.place)
+            && entry.probed_until == Some(self.until)
+        {
+            entry.probed_until = None;
+        }
+    }
+}
 
 impl HealthBoard {
     /// Closes an endpoint after 3 failures in a row, for 30 s at first and 10 minutes at most.
@@ -87,32 +121,52 @@ impl HealthBoard {
     }
 
     /// Whether a call may use it now. Of those that ask when its time is over, one may: that call is the probe.
-    pub(crate) fn admits(&self, target: &TargetId, key: Option<&KeyLabel>, now: Instant) -> bool {
+    pub(crate) fn admits(
+        self: &Arc<Self>,
+        target: &TargetId,
+        key: Option<&KeyLabel>,
+        now: Instant,
+    ) -> Admission {
+        let place = Place::of(target, key);
         let mut entries = self.entries();
-        let Some(entry) = entries.get_mut(&Place::of(target, key)) else { return true };
+        let Some(entry) = entries.get_mut(&place) else { return Admission::Open };
         match entry.until {
-            None => true,
-            Some(until) if now < until => false,
-            Some(_) if entry.probed_until.is_some_and(|probed| now < probed) => false,
+            None => Admission::Open,
+            Some(until) if now < until => Admission::Closed,
+            Some(_) if entry.probed_until.is_some_and(|probed| now < probed) => Admission::Closed,
             Some(_) => {
-                entry.probed_until = now.checked_add(PROBE);
-                true
+                let until = now + PROBE;
+                entry.probed_until = Some(until);
+                Admission::Probe(Probe { board: Arc::clone(self), place, until })
             }
         }
     }
 
-    pub(crate) fn answered(&self, target: &TargetId, key: Option<&KeyLabel>) {
-        self.entries().remove(&Place::of(target, key));
+    /// Whether other calls have found it wanting, and its time is not over.
+    pub(crate) fn is_closed(&self, target: &TargetId, key: Option<&KeyLabel>, now: Instant) -> bool {
+        let entries = self.entries();
+        entries.get(&Place::of(target, key)).and_then(|entry| entry.until).is_some_and(|until| now < until)
     }
 
-    /// A call failed; `hint` is the wait the server asked for.
+    /// A call that began at this time was answered.
+    pub(crate) fn answered(&self, target: &TargetId, key: Option<&KeyLabel>, began: Instant) {
+        let (place, mut entries) = (Place::of(target, key), self.entries());
+        // An answer to a call from before says nothing of what closed it since.
+        let closed_since =
+            entries.get(&place).and_then(|entry| entry.closed_at).is_some_and(|closed| began < closed);
+        if !closed_since {
+            entries.remove(&place);
+        }
+    }
+
+    /// A call that began at this time failed; `hint` is the wait the server asked for.
     pub(crate) fn failed(
         &self,
         target: &TargetId,
         key: Option<&KeyLabel>,
         class: ErrorClass,
         hint: Option<Duration>,
-        now: Instant,
+        (began, now): (Instant, Instant),
     ) {
         let at_once = matches!(class, ErrorClass::Auth | ErrorClass::Quota | ErrorClass::RateLimit);
         let counts = at_once
@@ -121,25 +175,29 @@ impl HealthBoard {
                 ErrorClass::Overloaded | ErrorClass::Server | ErrorClass::Transport | ErrorClass::Timeout
             );
         if !counts {
-            // It may have been the probe: it says nothing, so the next may find out.
-            if let Some(entry) = self.entries().get_mut(&Place::of(target, key)) {
-                entry.probed_until = None;
-            }
             return;
         }
-        let mut entries = self.entries();
-        if entries.len() >= MOST_ENTRIES {
+        let (place, mut entries) = (Place::of(target, key), self.entries());
+        if entries.len() >= MOST_ENTRIES && !entries.contains_key(&place) {
             entries.retain(|_, entry| entry.until.is_some_and(|until| now < until));
+            if entries.len() >= MOST_ENTRIES {
+                return;
+            }
         }
-        let entry = entries.entry(Place::of(target, key)).or_default();
+        let entry = entries.entry(place).or_default();
+        // A call that was under way when it was closed tells nothing new, unless the server asks for more patience.
+        if entry.until.is_some_and(|until| began < until) {
+            entry.until = entry.until.max(hint.map(|hint| end_of(hint, now)));
+            return;
+        }
         entry.failures = entry.failures.saturating_add(1);
-        let was_probe = entry.probed_until.take().is_some();
-        if at_once || was_probe || entry.failures >= self.threshold {
+        if at_once || entry.closed > 0 || entry.failures >= self.threshold {
             let doubled = 1_u32.checked_shl(entry.closed.min(16)).unwrap_or(u32::MAX);
             let own = self.cooldown.saturating_mul(doubled).min(self.most);
-            let wait = own.max(hint.unwrap_or_default());
             entry.closed = entry.closed.saturating_add(1);
-            entry.until = now.checked_add(wait).or(entry.until);
+            entry.until = Some(end_of(own.max(hint.unwrap_or_default()), now));
+            entry.closed_at = Some(now);
+            entry.probed_until = None;
         }
     }
 }

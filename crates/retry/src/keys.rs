@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use ai_provider::{DelaySource, ErrorClass};
 
+use crate::backoff::end_of;
+
 /// Which keys may be used, and which one is. An endpoint without keys has one that has no name.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRing {
@@ -57,33 +59,38 @@ impl KeyRing {
         self.at = key;
     }
 
-    /// How often in a row the key in use has been limited, this time included.
-    pub(crate) fn limited_again(&mut self) -> u32 {
-        self.change(|key| {
+    /// How often in a row this key has been limited, this time included.
+    pub(crate) fn limited_again(&mut self, key: usize) -> u32 {
+        self.change(key, |key| {
             key.limited = key.limited.saturating_add(1);
             key.limited
         })
     }
 
-    /// The key in use is limited for this long.
-    pub(crate) fn cool(&mut self, now: Instant, wait: Duration, source: DelaySource) {
-        // What lies beyond the clock's reach is as good as never.
-        let until = now.checked_add(wait);
-        self.change(|key| key.state = until.map_or(State::Out, |until| State::Cooling { until, source }));
+    /// This key is limited for this long.
+    pub(crate) fn cool(&mut self, key: usize, now: Instant, wait: Duration, source: DelaySource) {
+        let state = State::Cooling { until: end_of(wait, now), source };
+        // Of calls at once one may have found it refused already.
+        self.change(key, |key| key.state = if key.state == State::Out { State::Out } else { state });
     }
 
-    /// The key in use is refused or used up.
-    pub(crate) fn drop_key(&mut self) {
-        self.change(|key| key.state = State::Out);
+    /// This key is refused or used up.
+    pub(crate) fn drop_key(&mut self, key: usize) {
+        self.change(key, |key| key.state = State::Out);
     }
 
-    /// The key in use has answered.
-    pub(crate) fn worked(&mut self) {
-        self.change(|key| *key = Key::default());
+    /// This key has answered; whether it can still be used, since other calls may have found it limited meanwhile.
+    pub(crate) fn worked(&mut self, key: usize, now: Instant) -> bool {
+        let usable = self.is_usable(key, now);
+        if usable {
+            self.at = key;
+            self.change(key, |key| *key = Key::default());
+        }
+        usable
     }
 
-    fn change<T: Default>(&mut self, change: impl FnOnce(&mut Key) -> T) -> T {
-        self.keys.get_mut(self.at).map(change).unwrap_or_default()
+    fn change<T: Default>(&mut self, key: usize, change: impl FnOnce(&mut Key) -> T) -> T {
+        self.keys.get_mut(key).map(change).unwrap_or_default()
     }
 
     /// The keys from one on, once around.
@@ -92,7 +99,7 @@ impl KeyRing {
         (0..count).map(move |nth| (from + nth) % count)
     }
 
-    fn is_usable(&self, key: usize, now: Instant) -> bool {
+    pub(crate) fn is_usable(&self, key: usize, now: Instant) -> bool {
         self.keys.get(key).is_some_and(|key| match key.state {
             State::Usable => true,
             State::Cooling { until, .. } => until <= now,

@@ -51,6 +51,7 @@ mod keys;
 mod model;
 mod open;
 mod policy;
+mod relay;
 mod report;
 mod request;
 mod run;

@@ -138,9 +138,12 @@ fn no_output(limit: Duration) -> ModelError {
     ModelError::new(ErrorClass::Timeout, format!("the model gave no output within {limit:?}"))
 }
 
+/// What is said when the time for the whole call is over.
+pub(crate) const OUT_OF_TIME: &str = "the time for the call is over";
+
 /// The time for the whole call is over: nothing may be tried again.
 pub(crate) fn out_of_time() -> ModelError {
-    ModelError::new(ErrorClass::Timeout, "the time for the call is over").with_retryable(false)
+    ModelError::new(ErrorClass::Timeout, OUT_OF_TIME).with_retryable(false)
 }
 
 /// The bytes of a part that is held back.

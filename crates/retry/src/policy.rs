@@ -16,7 +16,7 @@ use crate::model::RetryModel;
 const CEILING: Duration = Duration::from_secs(60);
 
 /// More is a loop without an end.
-const MOST_RETRIES: u32 = 1000;
+pub(crate) const MOST_RETRIES: u32 = 1000;
 
 /// Which key a run begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -244,6 +244,12 @@ impl RetryPolicy {
         }
         if self.key_order.is_some() && model.keys().is_empty() {
             return bad("key_order", "the model has no keys");
+        }
+        if let Some(classes) = &self.fallback_on
+            && !self.fallbacks.is_empty()
+            && !classes.iter().any(|class| *class != ErrorClass::Cancelled)
+        {
+            return bad("fallback_on", "no failure would ever go to the fallbacks");
         }
         self.check_fallbacks(model)
     }

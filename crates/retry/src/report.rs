@@ -1,14 +1,16 @@
 //! Tells what happens: to the context's sink, and to `tracing`.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ai_provider::{
     AttemptEnd, AttemptEvent, AttemptKind, CallContext, Event, FailedAttempt, KeyLabel, ModelError,
-    RequestId, SkippedTarget, TargetId, UnifiedFinish, Usage,
+    RequestId, RetryError, SkippedTarget, TargetId, UnifiedFinish, Usage,
 };
 
 use crate::backoff::hinted;
 use crate::decide::Wait;
+use crate::relay::Relay;
 
 /// An attempt as it is spoken of.
 #[derive(Clone, Debug)]
@@ -22,7 +24,11 @@ pub(crate) struct Attempt {
 /// The events of one call. However the call ends, it is settled once: by a drop as cancelled.
 pub(crate) struct Report {
     ctx: CallContext,
+    /// What the call would try first; absent until it is polled.
+    begun: Option<Attempt>,
     last: Option<Attempt>,
+    /// What is told from beneath the last attempt.
+    relay: Option<Arc<Relay>>,
     settled: bool,
     pub(crate) failed: Vec<FailedAttempt>,
     pub(crate) skipped: Vec<SkippedTarget>,
@@ -34,7 +40,9 @@ impl Report {
     pub(crate) fn new(ctx: CallContext) -> Self {
         Self {
             ctx,
+            begun: None,
             last: None,
+            relay: None,
             settled: false,
             failed: Vec::new(),
             skipped: Vec::new(),
@@ -42,9 +50,21 @@ impl Report {
         }
     }
 
+    /// From here on the call has an end, whether it comes to an attempt or not.
+    pub(crate) fn begin(&mut self, first: Attempt) {
+        self.begun = Some(first);
+    }
+
     /// The number of the next attempt.
     pub(crate) fn next_number(&self) -> u32 {
-        self.last.as_ref().map_or(1, |last| last.number.saturating_add(1))
+        self.last().map_or(1, |last| last.number.saturating_add(1))
+    }
+
+    /// The last attempt, by the number of the last one beneath it.
+    fn last(&self) -> Option<Attempt> {
+        let mut last = self.last.clone()?;
+        last.number = self.relay.as_ref().map_or(last.number, |relay| relay.last());
+        Some(last)
     }
 
     fn emit(&self, attempt: &Attempt, kind: AttemptKind) {
@@ -55,15 +75,19 @@ impl Report {
         self.ctx.emit(Event::Attempt(event));
     }
 
-    pub(crate) fn started(&mut self, attempt: Attempt) {
+    /// An attempt begins; where its model is to send what it has to tell.
+    pub(crate) fn started(&mut self, attempt: Attempt) -> Arc<Relay> {
         tracing::debug!(step = self.ctx.step, attempt = attempt.number, target = %attempt.target, "attempt started");
         self.emit(&attempt, AttemptKind::Started);
+        let relay = Relay::new(self.ctx.clone(), attempt.number);
+        self.relay = Some(Arc::clone(&relay));
         self.last = Some(attempt);
+        relay
     }
 
     /// The attempt that is under way failed; `safe` if nothing of its answer was shown.
     pub(crate) fn failed(&mut self, error: &ModelError, safe: bool, usage: Option<Usage>) {
-        let Some(last) = self.last.clone() else { return };
+        let Some(last) = self.last() else { return };
         tracing::warn!(
             step = self.ctx.step,
             attempt = last.number,
@@ -79,9 +103,24 @@ impl Report {
             hint: hinted(error.hint(), SystemTime::now()),
             usage: usage.map(Box::new),
         };
-        self.emit(&last, kind);
-        let Attempt { number, target, key, .. } = last;
-        self.failed.push(FailedAttempt { attempt: number, target, key, error: error.clone() });
+        let told = self.relay.as_ref().is_some_and(|relay| relay.told_failure());
+        if !told {
+            self.emit(&last, kind);
+        }
+        match (RetryError::of(error), &self.relay) {
+            (Some(beneath), Some(relay)) => {
+                let attempts = beneath.attempts().iter().cloned().map(|mut attempt| {
+                    attempt.attempt = relay.number(attempt.attempt);
+                    attempt
+                });
+                self.failed.extend(attempts);
+                self.skipped.extend_from_slice(beneath.skipped());
+            }
+            _ => {
+                let Attempt { number, target, key, .. } = last;
+                self.failed.push(FailedAttempt { attempt: number, target, key, error: error.clone() });
+            }
+        }
     }
 
     pub(crate) fn rotated(&self, next: &Attempt) {
@@ -123,9 +162,9 @@ impl Report {
         if std::mem::replace(&mut self.settled, true) {
             return;
         }
-        if let Some(last) = &self.last {
+        if let Some(last) = self.last().or_else(|| self.begun.take()) {
             tracing::debug!(step = self.ctx.step, attempt = last.number, target = %last.target, end = ?end, "settled");
-            self.emit(last, AttemptKind::Settled { end });
+            self.emit(&last, AttemptKind::Settled { end });
         }
     }
 }

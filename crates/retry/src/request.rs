@@ -28,6 +28,8 @@ fn over(callers: &Settings, own: &Settings) -> Settings {
     settings.presence_penalty = own.presence_penalty.or(settings.presence_penalty);
     settings.frequency_penalty = own.frequency_penalty.or(settings.frequency_penalty);
     settings.seed = own.seed.or(settings.seed);
+    // How often the caller has the primary tried again is not said of this target.
+    settings.max_retries = own.max_retries;
     if !own.stop_sequences.is_empty() {
         settings.stop_sequences.clone_from(&own.stop_sequences);
     }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ai_provider::{LanguageModel, ModelError};
+use futures_util::future::{FutureExt, Shared, WeakShared};
 
+use crate::fallback::Resolving;
 use crate::keys::KeyRing;
 
 /// The targets of a run: where it is, and what is known of each.
@@ -14,6 +16,8 @@ pub(crate) struct Targets {
     pub(crate) current: usize,
     /// By position, the primary first; absent until it was needed.
     known: Vec<Option<Target>>,
+    /// By position: what some call is making.
+    making: Vec<Option<WeakShared<Resolving>>>,
 }
 
 /// A target that has been resolved.
@@ -40,7 +44,8 @@ impl RunState {
         if let Some(first) = known.first_mut() {
             *first = Some(primary);
         }
-        Self(Mutex::new(Targets { current: 0, known }))
+        let making = known.iter().map(|_| None).collect();
+        Self(Mutex::new(Targets { current: 0, known, making }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Targets> {
@@ -51,6 +56,21 @@ impl RunState {
 impl Targets {
     pub(crate) fn get(&mut self, at: usize) -> Option<&mut Target> {
         self.known.get_mut(at)?.as_mut()
+    }
+
+    /// The making of a target: of calls at once in a run all await the same, and any of them drives it.
+    pub(crate) fn making(&mut self, at: usize, make: impl FnOnce() -> Resolving) -> Shared<Resolving> {
+        let slot = self.making.get_mut(at);
+        let under_way = slot.as_ref().and_then(|slot| slot.as_ref()?.upgrade());
+        // One that is over is kept only by calls that have not looked yet.
+        if let Some(making) = under_way.filter(|making| making.peek().is_none()) {
+            return making;
+        }
+        let making = make().shared();
+        if let Some(slot) = slot {
+            *slot = making.downgrade();
+        }
+        making
     }
 
     /// Keeps what was resolved; of two that were at once, the first.

@@ -80,6 +80,8 @@ impl Passing {
         let item = match self.held.pop_front() {
             Some(part) => Some(Ok(part)),
             None => match self.inner.as_mut().poll_next(cx) {
+                // Nothing follows a finish, whatever a model does.
+                Poll::Ready(_) if self.finished => return Poll::Ready(None),
                 Poll::Ready(item) => item,
                 Poll::Pending => {
                     let limit = self.limit.as_mut().filter(|_| !self.finished);

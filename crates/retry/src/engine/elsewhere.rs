@@ -9,6 +9,7 @@ use tokio::time::timeout_at;
 use super::{Engine, now};
 use crate::fallback::Source;
 use crate::gate;
+use crate::health::{Admission, Probe};
 use crate::open::out_of_time;
 use crate::request;
 
@@ -16,6 +17,7 @@ use crate::request;
 struct Candidate {
     at: usize,
     key: usize,
+    probe: Option<Probe>,
 }
 
 impl Engine {
@@ -42,19 +44,19 @@ impl Engine {
                 continue;
             }
             match self.key_at(at) {
-                Ok(key) => return Ok(Some(self.move_to(&Candidate { at, key }))),
+                Ok((key, probe)) => return Ok(Some(self.move_to(Candidate { at, key, probe }))),
                 Err(Some(key)) => {
                     self.skip(&name, "other calls have just failed there".to_owned());
-                    unwell.get_or_insert(Candidate { at, key });
+                    unwell.get_or_insert(Candidate { at, key, probe: None });
                 }
                 Err(None) => self.skip(&name, "none of its keys can be used".to_owned()),
             }
         }
-        Ok(unwell.map(|candidate| self.move_to(&candidate)))
+        Ok(unwell.map(|candidate| self.move_to(candidate)))
     }
 
     fn skip(&mut self, name: &str, why: String) {
-        let present = self.named(self.key_in_use());
+        let present = self.named(self.present.key);
         self.report.skipped(&present, name, why);
     }
 
@@ -71,14 +73,17 @@ impl Engine {
         };
         let model = match &fallback.source {
             Source::Model(model) => Arc::clone(model),
-            Source::Lazy(resolve) => match self.patiently(resolve()).await? {
-                Ok(Some(model)) => model,
-                Ok(None) => return Ok(Err("it is not available".to_owned())),
-                Err(error) => {
-                    self.report.resolver_failed = true;
-                    return Ok(Err(format!("it cannot be made: {error}")));
+            Source::Lazy(resolve) => {
+                let making = self.run.lock().making(at, || resolve());
+                match self.patiently(making).await? {
+                    Ok(Some(model)) => model,
+                    Ok(None) => return Ok(Err("it is not available".to_owned())),
+                    Err(error) => {
+                        self.report.resolver_failed = true;
+                        return Ok(Err(format!("it cannot be made: {error}")));
+                    }
                 }
-            },
+            }
         };
         self.run.lock().keep(at, Arc::clone(&model));
         Ok(Ok(model))
@@ -113,22 +118,36 @@ impl Engine {
     }
 
     /// The key to begin with at this position: `Err` with one that can be used but is better left alone, if there is.
-    fn key_at(&self, at: usize) -> Result<usize, Option<usize>> {
+    fn key_at(&self, at: usize) -> Result<(usize, Option<Probe>), Option<usize>> {
         let now = now();
         let mut targets = self.run.lock();
         let target = targets.get(at).ok_or(None)?;
-        let board = self.shared.policy.health.as_ref();
         let (id, labels) = (target.model.target(), target.model.keys());
-        let healthy = target
-            .ring
-            .usable(now)
-            .find(|key| board.is_none_or(|board| board.admits(id, labels.get(*key), now)));
+        let admitted = |key: usize| match &self.shared.policy.health {
+            None => Some((key, None)),
+            Some(board) => match board.admits(id, labels.get(key), now) {
+                Admission::Closed => None,
+                Admission::Open => Some((key, None)),
+                Admission::Probe(probe) => Some((key, Some(probe))),
+            },
+        };
+        let healthy = target.ring.usable(now).find_map(admitted);
         healthy.ok_or_else(|| target.ring.usable(now).next())
     }
 
-    fn move_to(&mut self, candidate: &Candidate) -> usize {
+    /// A key of the present target that no other run has found wanting.
+    pub(super) fn healthy_key(&mut self) -> Option<usize> {
+        let (key, probe) = self.key_at(self.present.at).ok()?;
+        self.present.key = key;
+        self.present.probe = probe;
+        Some(key)
+    }
+
+    fn move_to(&mut self, candidate: Candidate) -> usize {
         let from = self.present.model.target().clone();
         self.arrive(candidate.at);
+        self.present.key = candidate.key;
+        self.present.probe = candidate.probe;
         self.report.fell_back(&from, &self.named(candidate.key));
         candidate.key
     }

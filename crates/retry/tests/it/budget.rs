@@ -79,7 +79,9 @@ async fn it_holds_for_an_answer_that_has_begun_and_for_the_making_of_a_fallback(
     });
     let model =
         policy(0).with_budget(secs(10)).with_fallback(never).wrap(stage.model("P", [fails(503)])).unwrap();
-    assert_eq!(stage.call(&*model).await.failure().class(), ErrorClass::Timeout);
+    let outcome = stage.call(&*model).await;
+    let retry = RetryError::of(outcome.failure()).unwrap();
+    assert_eq!((retry.attempts().len(), retry.gave_up()), (1, &GaveUp::OutOfTime { remaining: secs(0) }));
     assert_eq!(begin.elapsed(), secs(10));
 }
 

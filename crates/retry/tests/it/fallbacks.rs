@@ -127,7 +127,7 @@ async fn which_failures_go_to_a_fallback() {
     let named = policy(0).with_fallback_on([ErrorClass::ContentRefused]);
     assert_eq!(after(ModelError::new(ErrorClass::ContentRefused, "no"), named.clone()).await, "P F");
     assert_eq!(after(error(503), named.clone()).await, "P");
-    let all = policy(0).with_fallback_on([ErrorClass::Cancelled]);
+    let all = policy(0).with_fallback_on([ErrorClass::Cancelled, ErrorClass::Server]);
     assert_eq!(after(ModelError::cancelled(), all).await, "P");
 }
 

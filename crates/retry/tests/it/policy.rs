@@ -34,6 +34,8 @@ async fn a_policy_that_cannot_work_names_what_is_wrong() {
         (new().with_fallback(lazy("F")).with_fallback(lazy("F")), "fallback"),
         (new().with_fallback(lazy(" ")), "fallback"),
         (new().with_fallback(to("F").with_retries(1001)), "fallback"),
+        (new().with_fallback(to("F")).with_fallback_on([]), "fallback_on"),
+        (new().with_fallback(to("F")).with_fallback_on([ErrorClass::Cancelled]), "fallback_on"),
     ];
     for (policy, field) in cases {
         let text = format!("{policy:?}");
@@ -64,9 +66,11 @@ async fn a_request_can_switch_it_off_or_set_its_retries() {
 
     let stage = Stage::new();
     let model = policy(0).wrap(stage.model("P", [fails(503)])).unwrap();
-    asked.settings.max_retries = Some(3);
-    stage.call_with(&*model, asked, stage.context()).await.failure();
-    assert_eq!(stage.calls().len(), 4);
+    for (retries, calls) in [(3, 4), (u32::MAX, 4 + 1001)] {
+        asked.settings.max_retries = Some(retries);
+        stage.call_with(&*model, asked.clone(), stage.context()).await.failure();
+        assert_eq!(stage.calls().len(), calls);
+    }
 }
 
 /// [RT-72]

@@ -175,6 +175,14 @@ async fn e5_a_wait_that_is_too_long_is_not_slept_and_the_error_says_until_when()
     let GaveUp::WaitTooLong { wait } = retry.gave_up() else { panic!("{retry}") };
     assert_eq!(wait.as_secs(), 57_600);
 
+    // Also where nothing would have been tried again anyway.
+    for failing in [hinted(429, 57_600.), hinted(503, 57_600.)] {
+        let stage = Stage::new();
+        let model = policy(0).wrap(stage.model("P", [failing])).unwrap();
+        let outcome = stage.call(&*model).await;
+        assert!(outcome.failure().message().contains("not before"), "{:?}", outcome.failure());
+    }
+
     // What equals the limit is slept.
     let stage = Stage::new();
     let model = policy(3).wrap(stage.model("P", [hinted(429, 60.), ok("hi")])).unwrap();
