@@ -65,13 +65,18 @@ proptest! {
     }
 }
 
-/// [AL-205]
+/// [AL-204] [AL-205]
 #[test]
 fn what_else_servers_send() {
     let step = [UiChunk::StartStep];
     let all = "\u{feff}: hello\n\nevent: x\nid: 1\nretry: 5\ndata:{\"type\":\ndata: \"start-step\"}\ndatas: 1\n\n\
                data: [DONE]\n\nafterwards";
-    assert_eq!(read([all.as_bytes()]), (step.to_vec(), Ok(())));
+    // An event of two lines: a line end of two bytes must not count as a blank line.
+    for line_end in ["\n", "\r\n", "\r"] {
+        let all = all.replace('\n', line_end);
+        assert_eq!(read([all.as_bytes()]), (step.to_vec(), Ok(())), "{line_end:?}");
+        assert_eq!(read(all.as_bytes().chunks(1)), (step.to_vec(), Ok(())), "{line_end:?}");
+    }
     // The mark stands at the beginning alone.
     let late = read(["\n\u{feff}data: {}\n\ndata: [DONE]\n\n".as_bytes()]);
     assert_eq!(late, (Vec::new(), Ok(())));
