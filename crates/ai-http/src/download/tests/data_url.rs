@@ -10,6 +10,7 @@ fn a_data_url_is_its_own_file() {
         ("data:text/plain;charset=utf-8,a%20b,c", Some("text/plain"), "a b,c"),
         ("data:,x", None, "x"),
         ("data:;base64,aGk=", None, "hi"),
+        ("data:image/png; BASE64 ,aGk=%0A", Some("image/png"), "hi"),
     ] {
         let file = read(url).unwrap().unwrap();
         assert_eq!((file.media_type.as_deref(), &*file.data), (media_type, data.as_bytes()), "{url}");
