@@ -173,6 +173,21 @@ fn ids_are_unique_on_the_wire_and_of_the_servers_form() {
     let (sent, _) = healed("openai", history);
     let id = sent[1]["tool_calls"][0]["id"].as_str().unwrap();
     assert!(id.len() <= 40 && sent[2]["tool_call_id"] == id, "{id}");
+
+    // The form is that of the server to the letter, and what fits it is left alone.
+    let longest = "x".repeat(40);
+    for (name, id, kept) in [
+        ("openai", &*longest, true),
+        ("mistral", "abcABC019", true),
+        ("mistral", "abc_BC019", false),
+        ("generic", "", false),
+    ] {
+        let history =
+            [Message::user("Hi"), assistant([call(id, "f", "{}")]), Message::tool([result(id, "1")])];
+        let (sent, _) = healed(name, history);
+        let wire = sent[1]["tool_calls"][0]["id"].as_str().unwrap();
+        assert_eq!((wire == id, sent[2]["tool_call_id"] == wire), (kept, true), "{name} {id}");
+    }
 }
 
 /// [OA-86]

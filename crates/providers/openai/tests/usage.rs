@@ -99,6 +99,11 @@ async fn the_last_usage_counts_wherever_it_stands() {
         .collect();
     let read = usage_of("perplexity", &running).await;
     assert_eq!((read.input.total, read.output.total), (Some(10), Some(15)));
+    // Totals of earlier frames are no reason not to wait for the one behind the finish.
+    let mut behind = running[..3].to_vec();
+    behind.push(fin(r#""stop""#));
+    behind.push(data(r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":15}}"#));
+    assert_eq!(usage_of("perplexity", &behind).await.output.total, Some(15));
 
     let groq = with(
         &fin(r#""tool_calls""#),

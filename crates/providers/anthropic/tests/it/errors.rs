@@ -223,6 +223,11 @@ async fn a_limit_says_when_it_is_lifted_where_nothing_else_does() {
     assert_eq!(hint(&met).await, after(60));
     assert_eq!(hint(&met[..2]).await, after(7));
     assert_eq!(hint(&met[4..]).await, None);
+    for limit in ["requests", "tokens", "input-tokens", "output-tokens"] {
+        let (remaining, reset) =
+            (format!("anthropic-ratelimit-{limit}-remaining"), format!("anthropic-ratelimit-{limit}-reset"));
+        assert_eq!(hint(&[(&remaining, "0"), (&reset, "2026-01-31T00:00:09Z")]).await, after(9), "{limit}");
+    }
     assert_eq!(hint(&[&met[..], &[("retry-after", "3")]].concat()).await, after(3));
     assert_eq!(hint(&[&met[..], &[("retry-after", "soon")]].concat()).await, after(60));
     let past = [met[0], ("anthropic-ratelimit-requests-reset", "2026-01-30T00:00:00Z")];

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use ai_provider::{
-    AssistantPart, CallContext, Message, ProviderMetadata, ProviderOptions, ReasoningPart, Request,
+    AssistantPart, CallContext, Message, Origin, ProviderMetadata, ProviderOptions, ReasoningPart, Request,
+    TargetId,
 };
 use ai_testkit::{MemoryReply, MemoryTransport, fold};
 use serde_json::{Value, json};
 
 use crate::support::history::{assistant, healed, result, said, text, tool_result, tool_use, turn};
-use crate::support::{MODEL, betas, block, delta, end, model, start, stop, text_block, tool_block};
+use crate::support::{ENDPOINT, MODEL, betas, block, delta, end, model, start, stop, text_block, tool_block};
 
 /// What a model says to one reply after another, with results for its calls, and the bodies it was sent.
 async fn conversation(ids: &[&str], replies: &[String]) -> (Vec<Value>, Vec<Arc<Message>>) {
@@ -91,6 +92,22 @@ async fn thinking_of_another_model_is_left_out_and_stays_in_the_history() {
     }] {
         let (sent, warnings) = healed([Message::user("Hi"), assistant([reasoning, said("a")])]);
         assert!(!sent.to_string().contains("secret") && warnings.len() == 1, "{warnings:?}");
+    }
+    // The same model at another endpoint or under another account is another maker.
+    let ours = Origin { target: TargetId::new("anthropic", MODEL, ENDPOINT), account: Some("key".into()) };
+    let endpoint = TargetId::new("anthropic", MODEL, "https://elsewhere");
+    for (origin, is_ours) in [
+        (ours.clone(), true),
+        (Origin { target: endpoint, ..ours.clone() }, false),
+        (Origin { account: Some("other".into()), ..ours.clone() }, false),
+        (Origin { account: None, ..ours }, false),
+    ] {
+        let values = ProviderOptions::default().with("anthropic", "signature", json!("S"));
+        let metadata = Some(Box::new(ProviderMetadata::minted(origin.clone(), values)));
+        let thought = AssistantPart::Reasoning(ReasoningPart { metadata, ..ReasoningPart::new("secret") });
+        let (sent, warnings) = healed([Message::user("Hi"), assistant([thought, said("a")])]);
+        assert_eq!(sent.to_string().contains("secret"), is_ours, "{origin:?}");
+        assert_eq!(warnings.is_empty(), is_ours, "{warnings:?}");
     }
 }
 
