@@ -141,6 +141,7 @@ fn an_id_compares_and_looks_up_as_its_text() {
     });
     let id = Id::from(String::from("call_1"));
     assert_eq!(id.as_str().as_ptr(), id.clone().as_str().as_ptr(), "a clone shares the text");
+    assert!(id != *"call_" && id != "call_", "the beginning of an id is another one");
 }
 
 /// [PV-51]

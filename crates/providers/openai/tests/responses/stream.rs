@@ -97,6 +97,18 @@ async fn each_message_is_a_block_with_its_phase() {
     assert_eq!(metadata.get("openai").unwrap()["stored"], true);
     assert_eq!(metadata.get("openai").unwrap()["itemId"], "m1");
     assert_eq!(metadata.origin.as_ref().unwrap().target.model, "m");
+
+    // Of a server that does not keep it, nothing says that it can be referred to.
+    let done = done(0, message("m1", "Hi"));
+    let body =
+        events(&[created(), added(0, item("m1")), delta("output_text", 0, "m1", "Hi"), done, completed()]);
+    let parts = self::parts("openai", body).await;
+    let end = parts.iter().find_map(|part| match part {
+        StreamPart::TextEnd { metadata, .. } => metadata.as_ref(),
+        _ => None,
+    });
+    let values = end.unwrap().get("openai").unwrap();
+    assert_eq!((&values["itemId"], values.get("stored")), (&json!("m1"), None));
 }
 
 /// [OA-205]
