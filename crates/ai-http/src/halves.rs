@@ -12,7 +12,7 @@ const SECOND: RangeInclusive<u16> = 0xDC00..=0xDFFF;
 const STAND_IN: u32 = 0x10_F800;
 
 /// The fields whose text goes on in the next frame. A half in any other stays an error.
-const CUT_FIELDS: [&str; 9] = [
+const CUT_FIELDS: [&str; 10] = [
     "content",
     "reasoning_content",
     "reasoning",
@@ -22,6 +22,7 @@ const CUT_FIELDS: [&str; 9] = [
     "arguments",
     "delta",
     "partial_json",
+    "stringValue",
 ];
 
 /// The JSON with a stand-in for each half in a field that may be cut, or in a text that stands alone; nothing

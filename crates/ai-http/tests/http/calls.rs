@@ -212,3 +212,55 @@ async fn headers_that_replace_ours_or_remove_nothing_are_warned_of() {
         ]
     );
 }
+
+/// [HT-154]
+#[tokio::test]
+async fn a_decoder_is_made_with_the_request_at_hand() {
+    use ai_http::{CallInfo, Codec, Decoder, Framing, HttpModel};
+    use ai_provider::{Delivery, StreamPart, TargetId, Warning};
+    use http::{HeaderMap, StatusCode};
+
+    /// An API whose decoder begins with a part that repeats how many messages it was asked with.
+    struct Counting(crate::api::Api);
+    struct Told(Box<dyn Decoder>, Option<usize>);
+    impl Codec for Counting {
+        fn encode(&self, r: &Request, i: &CallInfo<'_>) -> Result<(HttpCall, Vec<Warning>), ModelError> {
+            self.0.encode(r, i)
+        }
+        fn framing(&self, delivery: Delivery) -> Framing {
+            self.0.framing(delivery)
+        }
+        fn decoder(&self, info: &CallInfo<'_>) -> Box<dyn Decoder> {
+            self.0.decoder(info)
+        }
+        fn decoder_for(&self, request: &Request, info: &CallInfo<'_>) -> Box<dyn Decoder> {
+            Box::new(Told(self.decoder(info), Some(request.messages.len())))
+        }
+        fn error(&self, status: StatusCode, headers: &HeaderMap, excerpt: &[u8]) -> ModelError {
+            self.0.error(status, headers, excerpt)
+        }
+    }
+    impl Decoder for Told {
+        fn event(
+            &mut self,
+            event: ai_http::Event<'_>,
+            out: &mut ai_http::Parts,
+        ) -> Result<ai_http::Next, ModelError> {
+            if let Some(count) = self.1.take() {
+                out.push(StreamPart::Raw { raw_value: count.into() });
+            }
+            self.0.event(event, out)
+        }
+        fn end(&mut self, why: ai_http::End, out: &mut ai_http::Parts) -> Result<(), ModelError> {
+            self.0.end(why, out)
+        }
+    }
+    let codec = Counting(crate::api::Api::at("http://h/v1"));
+    let model = HttpModel::new(codec, TargetId::new("p", "m", "http://h/v1"), Arc::new(answering()));
+    let mut asked = request();
+    asked.messages.extend(request().messages);
+    let count = asked.messages.len();
+    let (parts, error) = ai_testkit::collect(model.stream(asked, CallContext::new())).await;
+    assert!(error.is_none(), "{error:?}");
+    assert!(parts.contains(&StreamPart::Raw { raw_value: count.into() }), "{parts:?}");
+}
