@@ -81,7 +81,12 @@ fn keys(from: &KeyFrom) -> Result<Option<Keys>, Failure> {
     };
     let mut keys = Vec::new();
     for variable in variables {
-        keys.extend(keys_in(variable, required)?);
+        for key in keys_in(variable, required)? {
+            // The same key twice would be refused twice.
+            if !keys.iter().any(|known: &ApiKey| known.expose() == key.expose()) {
+                keys.push(key);
+            }
+        }
     }
     Ok((!keys.is_empty()).then(|| Keys::list(keys)))
 }

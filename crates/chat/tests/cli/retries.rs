@@ -37,6 +37,15 @@ fn further_keys_are_used_when_one_is_refused_and_told_by_the_names_of_their_vari
     let line = "step 1 attempt 1 started · 401, safe · key KEY_B-1 · attempt 2 started · 429, safe · key KEY_B-2 · \
                 attempt 3 started · finished stop";
     assert!(ran.err.contains(line), "{}", ran.err);
+
+    // A key that is given twice is sent once.
+    let server = WireServer::repeat(failing(401)).unwrap();
+    let url = format!("{}/v1", server.url());
+    let chat = Chat::new().env("KEY_A", KEY).env("KEY_B", KEY);
+    let twice = ["--api-key-env", "KEY_A", "--api-key-env", "KEY_B"];
+    let args = ["ask", "Hello?", "--model", "openai:m", "--base-url", &url];
+    chat.run(&[&args[..], &twice].concat()).failed(1, &["401"]);
+    assert_eq!(server.requests().len(), 1);
 }
 
 /// [CH-60] [CH-61]
