@@ -21,7 +21,7 @@ pub(crate) type Resolving = Pin<Box<dyn Future<Output = Resolved> + Send>>;
 /// use retry::Fallback;
 /// use std::sync::Arc;
 ///
-/// # async fn connect() -> Result<Arc<dyn LanguageModel>, std::io::Error> { unimplemented!() }
+/// # async fn connect() -> Result<Arc<dyn LanguageModel>, std::io::Error> { Err(std::io::Error::other("no such place")) }
 /// let mut settings = Settings::default();
 /// settings.temperature = Some(0.2);
 /// let fallback = Fallback::lazy("backup", || async { Ok::<_, std::io::Error>(Some(connect().await?)) })
