@@ -244,8 +244,11 @@ impl Agent {
         run.reopen();
         let begun = !run.steps().is_empty() || !run.pending_approvals().is_empty();
         let message_id = self.message_id(run.messages(), begun);
+        let waiting = run.pending_approvals();
+        let there = waiting.into_iter().filter(|pending| pending.call.provider_executed);
         let options = self.options(RunOptions::default().with_cancel(cancel));
-        self.show(self.tool_loop.resume(run, options), message_id)
+        let stream = self.show(self.tool_loop.resume(run, options), message_id);
+        stream.waiting_for(there.map(|pending| pending.approval_id))
     }
 
     fn show(

@@ -6,7 +6,8 @@
 //! | run it and wait for the reply | [`Agent::generate`], [`AgentReply`], [`AgentError`] |
 //! | serve it to a browser | [`AgentStream::chunks`], [`encode_sse`], [`SSE_DONE`], [`SSE_HEADERS`], [`UiProtocol`] |
 //! | read such a stream | [`SseReader`], [`UiReducer`], [`UiMessage`] |
-//! | turn a client's messages into a history, and back | [`to_model_messages`], [`to_ui_messages`] |
+//! | turn a client's messages into a history, and back | [`to_model_messages`], [`to_ui_messages`], [`to_ui_messages_with`] |
+//! | show what the user says in the middle of an answer | [`AgentStream::show_steering`] |
 //! | show an answer while it is written | [`PendingView`], [`visible_text`], [`Chunks::with_progress`] |
 //! | take part in runs | [`Hooks`], [`Feature`], [`Agent::on`] |
 //! | limit them | [`Timeouts`] |
@@ -86,6 +87,7 @@ pub use ui::{
     DataChunk, SSE_DONE, SSE_HEADERS, SseReader, UiApproval, UiBlockState, UiChunk, UiConvertError,
     UiFinishReason, UiInputEncoding, UiMessage, UiPart, UiProtocol, UiReadError, UiReduceError, UiReducer,
     UiRole, UiToolPart, UiToolState, UiUserPart, encode_sse, to_model_messages, to_ui_messages,
+    to_ui_messages_with,
 };
 pub use usage::{LedgerEnd, LedgerEntry, LedgerRow, Prices};
 pub use views::{PendingBlock, PendingView, visible_text};

@@ -6,12 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use ai_core::run::{Outcome, RunSnapshot, StepRecord};
 use ai_core::{LoopEvent, LoopStream, RunEnd, RunHandle};
-use ai_provider::{AttemptEvent, Message, TargetId};
+use ai_provider::{AttemptEvent, Id, Message, TargetId, UserMessage};
 use futures_core::Stream;
 
 use crate::attempt::attempt_chunk;
 use crate::failure::Failure;
-use crate::ui::{Mapper, UiChunk, UiSettings};
+use crate::ui::{Mapper, UiChunk, UiSettings, UiUserPart};
 use crate::usage::Meter;
 
 /// What happens in a run of an agent, in order.
@@ -52,6 +52,12 @@ impl AgentStream {
         Self { handle, events, mapper, meter, target: None, ready: VecDeque::new(), end: None, settings }
     }
 
+    /// Says which calls at the provider the run still waits for.
+    pub(crate) fn waiting_for(mut self, approvals: impl IntoIterator<Item = Id>) -> Self {
+        approvals.into_iter().for_each(|approval| self.mapper.asked_there(approval));
+        self
+    }
+
     /// Reaches into the run from any task: cancels it, decides about calls that wait.
     pub fn handle(&self) -> &RunHandle {
         &self.handle
@@ -71,6 +77,29 @@ impl AgentStream {
     /// What the run adds to the history, ready to be appended to it. Empty until its last chunk came.
     pub fn new_messages(&self) -> Vec<Arc<Message>> {
         self.end.as_ref().map(|end| end.new_messages.clone()).unwrap_or_default()
+    }
+
+    /// Shows that the user said this while the answer was written that the run goes on with, and that what follows
+    /// answers it: a `steering-message`, below the latest level a transient `data-steer`. For messages that the history
+    /// of the run ends with; showing one does not tell the model.
+    ///
+    /// Called before the stream is polled it comes right behind `start`, which then names no message unless
+    /// [told to](crate::Agent::with_message_id): the client goes on with the one it has. Called later it comes before
+    /// the next step, or before the last chunk if there is none.
+    ///
+    /// ```
+    /// # use agent_loop::Agent;
+    /// # use ai_provider::{CancellationToken, Message, UserMessage};
+    /// # use std::sync::Arc;
+    /// # fn f(agent: Agent, mut history: Vec<Arc<Message>>, steer: UserMessage) {
+    /// history.push(Arc::new(Message::User(steer.clone())));
+    /// let mut run = agent.stream(history, CancellationToken::new());
+    /// run.show_steering("u2", &steer);
+    /// # }
+    /// ```
+    pub fn show_steering(&mut self, id: impl Into<String>, message: &UserMessage) {
+        let (id, parts) = (id.into(), UiUserPart::of(message));
+        self.mapper.steer(UiChunk::SteeringMessage { id, parts });
     }
 
     /// The chunks alone, for a user interface.

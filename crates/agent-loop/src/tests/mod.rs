@@ -21,6 +21,7 @@ mod messages;
 mod protocol;
 mod random;
 mod retry;
+mod steering;
 mod streams;
 pub(crate) mod support;
 mod tools;

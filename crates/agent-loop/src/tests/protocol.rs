@@ -62,6 +62,8 @@ impl Message {
                 Err("something follows the end")
             }
             UiChunk::Data(_) | UiChunk::MessageMetadata { .. } => Ok(()),
+            // Within a step a reset would take it back.
+            UiChunk::SteeringMessage { .. } => must(!self.in_step, "the user speaks within a step"),
             UiChunk::StartStep if self.in_step => Err("a step in a step"),
             UiChunk::StartStep => {
                 self.in_step = true;
@@ -185,10 +187,12 @@ fn broken_messages_are_found() {
     let open = r#"text-start {"id":"1"}"#;
     let delta = r#"text-delta {"id":"1","delta":"x"}"#;
     let close = r#"text-end {"id":"1"}"#;
+    let steers = r#"steering-message {"id":"u","parts":[]}"#;
     let tool_calls = r#"finish {"finishReason":"tool-calls"}"#;
 
     let good: &[&[&str]] = &[
         &["start", "abort"],
+        &["start", steers, "start-step", "finish-step", steers, "finish"],
         &["start", "start-step", open, delta, close, "finish-step", "finish"],
         &["start", "start-step", call, result, "finish-step", "finish"],
         &["start", "start-step", call, asks, "finish-step", tool_calls],
@@ -208,6 +212,7 @@ fn broken_messages_are_found() {
         (&["start", "start-step", "finish"], "step is open"),
         (&["start", "start-step", "start-step", "finish"], "step in a step"),
         (&["start", open, "finish"], "outside"),
+        (&["start", "start-step", steers, "finish-step", "finish"], "within a step"),
         (&["start", "start-step", delta, "finish"], "not open"),
         (&["start", "start-step", open, close, close, "finish"], "not open"),
         (&["start", "start-step", open, close, open, "finish"], "used before"),

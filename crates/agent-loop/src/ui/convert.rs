@@ -56,25 +56,40 @@ pub fn to_model_messages(messages: &[UiMessage]) -> Result<Vec<Message>, UiConve
 ///
 /// Nothing that is not for a browser goes out: no metadata of providers, and for errors of tools of this side one
 /// fixed sentence.
-pub fn to_ui_messages(history: &[Arc<Message>], mut new_id: impl FnMut() -> String) -> Vec<UiMessage> {
+pub fn to_ui_messages(history: &[Arc<Message>], new_id: impl FnMut() -> String) -> Vec<UiMessage> {
+    to_ui_messages_with(history, new_id, |_| None)
+}
+
+/// Does the same for a history in which the user speaks in the middle of an answer: `steer` names the message of the
+/// user at such a place of the history. It becomes a part of the answer's message, where clients that watched the answer
+/// have it, and is no message of its own.
+pub fn to_ui_messages_with(
+    history: &[Arc<Message>],
+    mut new_id: impl FnMut() -> String,
+    mut steer: impl FnMut(usize) -> Option<String>,
+) -> Vec<UiMessage> {
     let mut messages: Vec<UiMessage> = Vec::new();
-    for message in history {
+    for (at, message) in history.iter().enumerate() {
         match &**message {
             Message::System(system) => {
                 let mut message = UiMessage::new(new_id(), UiRole::System);
                 message.parts.push(text(&system.text, None));
                 messages.push(message);
             }
-            Message::User(user) => {
-                let mut message = UiMessage::new(new_id(), UiRole::User);
-                message.parts = user.parts.iter().filter_map(shown_user_part).collect();
-                messages.push(message);
-            }
-            Message::Assistant(answer) => {
-                if messages.last().is_none_or(|last| last.role != UiRole::Assistant) {
-                    messages.push(UiMessage::new(new_id(), UiRole::Assistant));
+            Message::User(user) => match steer(at) {
+                Some(id) => {
+                    let parts = UiUserPart::of(user);
+                    let Some(message) = answer_under_way(&mut messages, &mut new_id) else { continue };
+                    message.parts.push(UiPart::SteeringMessage { id, parts });
                 }
-                let Some(message) = messages.last_mut() else { continue };
+                None => {
+                    let mut message = UiMessage::new(new_id(), UiRole::User);
+                    message.parts = user.parts.iter().filter_map(shown_user_part).collect();
+                    messages.push(message);
+                }
+            },
+            Message::Assistant(answer) => {
+                let Some(message) = answer_under_way(&mut messages, &mut new_id) else { continue };
                 message.parts.push(UiPart::StepStart);
                 for part in &answer.parts {
                     shown_part(part, &mut message.parts);
@@ -92,6 +107,17 @@ pub fn to_ui_messages(history: &[Arc<Message>], mut new_id: impl FnMut() -> Stri
         }
     }
     messages
+}
+
+/// The last message, if it is the assistant's, or else a new one.
+fn answer_under_way(
+    messages: &mut Vec<UiMessage>,
+    new_id: impl FnOnce() -> String,
+) -> Option<&mut UiMessage> {
+    if messages.last().is_none_or(|last| last.role != UiRole::Assistant) {
+        messages.push(UiMessage::new(new_id(), UiRole::Assistant));
+    }
+    messages.last_mut()
 }
 
 fn assistant(parts: &[UiPart], history: &mut Vec<Message>) -> Result<(), UiConvertError> {

@@ -33,6 +33,10 @@ pub(crate) struct Mapper {
     calls: HashSet<Id>,
     /// Those among them that it knows since this step.
     new_calls: Vec<Id>,
+    /// What the user said in the middle, to be shown before the next step.
+    steers: Vec<UiChunk>,
+    /// Questions about calls at the provider that were not answered yet.
+    asked_there: HashSet<Id>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,7 +70,20 @@ impl Mapper {
             begun: 0,
             calls: HashSet::new(),
             new_calls: Vec::new(),
+            steers: Vec::new(),
+            asked_there: HashSet::new(),
         }
+    }
+
+    /// Shows, before the next step, what the user said in the middle of the message, with which the client goes on.
+    pub(crate) fn steer(&mut self, steer: UiChunk) {
+        self.message_id = self.settings.message_id.clone();
+        self.steers.push(steer);
+    }
+
+    /// Says what else was asked about a call at the provider.
+    pub(crate) fn asked_there(&mut self, approval: Id) {
+        self.asked_there.insert(approval);
     }
 
     /// Takes an event other than the end, which [`end`](Self::end) takes.
@@ -101,6 +118,7 @@ impl Mapper {
             self.end_calls(out);
         }
         self.finish_step(out);
+        self.show_steers(out);
         self.push(out, self.last_chunk(end));
         out.push_back(AgentEvent::End(end.outcome.clone()));
     }
@@ -109,6 +127,14 @@ impl Mapper {
         if !std::mem::replace(&mut self.started, true) {
             let message_id = self.message_id.take();
             self.push(out, UiChunk::Start { message_id, message_metadata: None });
+            self.show_steers(out);
+        }
+    }
+
+    /// Outside of steps, so that none of it is taken back.
+    fn show_steers(&mut self, out: &mut Out) {
+        for steer in std::mem::take(&mut self.steers) {
+            self.push(out, steer);
         }
     }
 
@@ -116,6 +142,7 @@ impl Mapper {
         self.start(out);
         // A step that was reset goes on: to the client it never ended.
         if !std::mem::replace(&mut self.in_step, true) {
+            self.show_steers(out);
             self.push(out, UiChunk::StartStep);
         }
     }
@@ -200,6 +227,10 @@ impl Mapper {
                 self.result(*result)
             }
             StreamPart::ToolApprovalRequest(request) if self.calls.contains(&request.tool_call_id) => {
+                let call = self.open.get(&(Kind::Call, request.tool_call_id.clone()));
+                if call.is_some_and(|call| call.provider_executed) {
+                    self.asked_there(request.approval_id.clone());
+                }
                 approval_request(request.approval_id, request.tool_call_id)
             }
             StreamPart::ToolApprovalRequest(request) => {
@@ -243,10 +274,10 @@ impl Mapper {
                 approval_request(approval_id, call.id)
             }
             ToolEvent::ApprovalAnswered(answer) => UiChunk::ToolApprovalResponse {
+                provider_executed: flag(self.asked_there.remove(&answer.approval_id)),
                 approval_id: answer.approval_id,
                 approved: answer.approved,
                 reason: answer.reason,
-                provider_executed: None,
                 provider_metadata: None,
             },
             ToolEvent::Preliminary(result) => self.result(result),

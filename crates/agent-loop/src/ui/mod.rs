@@ -19,7 +19,7 @@ mod user_part;
 mod word;
 
 pub use chunk::UiChunk;
-pub use convert::{UiConvertError, to_model_messages, to_ui_messages};
+pub use convert::{UiConvertError, to_model_messages, to_ui_messages, to_ui_messages_with};
 pub use data::DataChunk;
 pub use level::UiProtocol;
 pub(crate) use mapper::Mapper;

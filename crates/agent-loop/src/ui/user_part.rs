@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
-use ai_provider::ProviderOptions;
+use ai_provider::{FileData, ProviderOptions, UserMessage, UserPart};
 use serde::{Deserialize, Serialize};
+
+use super::content::url;
 
 type Metadata = Option<Box<ProviderOptions>>;
 
@@ -34,4 +36,32 @@ pub enum UiUserPart {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_metadata: Metadata,
     },
+}
+
+impl UiUserPart {
+    /// What a user said, as a user interface shows it: without the options that are for providers.
+    pub fn of(message: &UserMessage) -> Vec<Self> {
+        message.parts.iter().filter_map(Self::shown).collect()
+    }
+
+    fn shown(part: &UserPart) -> Option<Self> {
+        match part {
+            UserPart::Text(part) => Some(Self::Text { text: part.text.clone(), provider_metadata: None }),
+            UserPart::File(file) => {
+                let provider_reference = match &file.data {
+                    FileData::Reference { ids } => Some(ids.clone()),
+                    _ => None,
+                };
+                let url = url(file).or_else(|| provider_reference.is_some().then(String::new))?;
+                Some(Self::File {
+                    media_type: file.media_type.clone(),
+                    url,
+                    filename: file.filename.clone(),
+                    provider_reference,
+                    provider_metadata: None,
+                })
+            }
+            _ => None,
+        }
+    }
 }
