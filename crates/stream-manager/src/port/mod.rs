@@ -1,0 +1,19 @@
+//! What the manager needs of the world: stores, a log, a bus, a carrier of commands. All of them are in memory by
+//! default.
+
+mod commands;
+mod conversation;
+mod error;
+mod log;
+mod ownership;
+mod status;
+
+pub use commands::{Command, CommandHandler, Commands, Refusal, Reply, Serving, WhenLive};
+pub use conversation::{
+    Accepted, Checkpoint, Claim, Conversation, ConversationStore, Orphan, Page, Settlement, TopicSummary,
+    Written,
+};
+pub use error::{StoreError, StoreErrorKind};
+pub use log::{LogBody, LogReader, LogRecord, LogWriter, Read, ReplayLog, Snapshot};
+pub use ownership::{Acquired, Lease, Ownership};
+pub use status::StatusBus;
