@@ -2,6 +2,7 @@ use ai_core::{ProviderExtension, ToolCapability, ToolPatch};
 use ai_provider::ModelError;
 
 use super::settings::{SecretKeys, connect, family, keys, settings};
+use super::variables::key_variables;
 
 settings! {
     /// Settings of `anthropic`.
@@ -48,17 +49,16 @@ fn tools() -> [(ToolCapability, ToolPatch); 3] {
 }
 
 fn make(settings: &AnthropicSettings) -> Result<ai_anthropic::Anthropic, ModelError> {
-    const KEY: &str = "ANTHROPIC_API_KEY";
-    const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
-    let set = |name: &str| std::env::var_os(name).is_some();
-    let by_token = settings.api_key.is_none() && (settings.auth_token.is_some() || !set(KEY) && set(TOKEN));
+    let (key, token) = key_variables("anthropic").split_at(1);
+    let set = |names: &[&str]| names.iter().any(|name| std::env::var_os(name).is_some());
+    let by_token = settings.api_key.is_none() && (settings.auth_token.is_some() || !set(key) && set(token));
     let mut builder = ai_anthropic::Anthropic::builder();
     let keys = match by_token {
         true => {
             builder = builder.bearer();
-            keys(&settings.auth_token, &[TOKEN])
+            keys(&settings.auth_token, token)
         }
-        false => keys(&settings.api_key, &[KEY]),
+        false => keys(&settings.api_key, key),
     };
     let mut builder = connect!(builder, settings, keys);
     if let Some(version) = &settings.version {

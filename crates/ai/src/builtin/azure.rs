@@ -6,6 +6,7 @@ use ai_provider::{ErrorClass, ModelError};
 
 use super::openai::missing;
 use super::settings::{connect, family, keys, settings};
+use super::variables::key_variables;
 
 settings! {
     /// Settings of `azure`, `azure-responses` and `azure-anthropic`. Models are asked for by the name of their
@@ -35,8 +36,6 @@ family! {
     /// Models of Anthropic at Azure, by the Messages API.
     AzureAnthropic, "azure-anthropic", AzureSettings
 }
-
-const KEY: &[&str] = &["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"];
 
 pub(super) fn extension() -> ProviderExtension<AzureSettings> {
     let responses = Variant::new("responses")
@@ -69,7 +68,7 @@ fn make(mut settings: AzureSettings, api: Api) -> Result<ai_openai::OpenAi, Mode
     let path = if by_path { "openai" } else { "openai/v1" };
     settings.base_url = place(&settings, |resource| format!("https://{resource}.openai.azure.com/{path}"))?;
     let builder = ai_openai::OpenAi::builder().dialect(dialect).api(api);
-    connect!(builder, settings, keys(&settings.api_key, KEY)).build()
+    connect!(builder, settings, keys(&settings.api_key, key_variables("azure"))).build()
 }
 
 /// The same resource, where models of Anthropic are served; a base URL that is set is that of the resource.
@@ -81,7 +80,8 @@ fn anthropic(mut settings: AzureSettings) -> Result<ai_anthropic::Anthropic, Mod
             place(&settings, |resource| format!("https://{resource}.services.ai.azure.com/anthropic/v1"))?
         }
     };
-    connect!(ai_anthropic::Anthropic::builder(), settings, keys(&settings.api_key, KEY)).build()
+    connect!(ai_anthropic::Anthropic::builder(), settings, keys(&settings.api_key, key_variables("azure")))
+        .build()
 }
 
 fn place(settings: &AzureSettings, of: impl Fn(&str) -> String) -> Result<Option<String>, ModelError> {

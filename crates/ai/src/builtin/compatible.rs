@@ -4,6 +4,7 @@ use ai_provider::{ErrorClass, JsonObject, ModelError};
 
 use super::openai::missing;
 use super::settings::{connect, family, keys, settings};
+use super::variables::key_variables;
 
 settings! {
     /// Settings of the servers that speak like OpenAI.
@@ -70,51 +71,36 @@ family! {
 }
 
 /// Those that are a row of the table and a key.
-const PLAIN: [(&str, &[&str]); 7] = [
-    ("deepseek", &["DEEPSEEK_API_KEY"]),
-    ("openrouter", &["OPENROUTER_API_KEY"]),
-    ("mistral", &["MISTRAL_API_KEY"]),
-    ("moonshot", &["MOONSHOT_API_KEY"]),
-    ("alibaba", &["DASHSCOPE_API_KEY"]),
-    ("perplexity", &["PERPLEXITY_API_KEY"]),
-    ("ollama", &[]),
-];
+const PLAIN: [&str; 7] = ["deepseek", "openrouter", "mistral", "moonshot", "alibaba", "perplexity", "ollama"];
 
 pub(super) fn extensions() -> Vec<AnyExtension> {
-    let groq = row("groq", &["GROQ_API_KEY"])
-        .tool(ToolCapability::WebSearch, ToolPatch::tool("groq.browser_search", "browser_search"));
+    let groq =
+        row("groq").tool(ToolCapability::WebSearch, ToolPatch::tool("groq.browser_search", "browser_search"));
     let search = ToolPatch::tool("xai.web_search", "web_search").and_tool("xai.x_search", "x_search");
     let responses = Variant::new("responses")
         .display_name("xAI, Responses")
-        .transform(|_, settings: CompatibleSettings| async move {
-            make("xai", &["XAI_API_KEY"], Api::Responses, &settings)
-        })
+        .transform(|_, settings: CompatibleSettings| async move { make("xai", Api::Responses, &settings) })
         .tool(ToolCapability::WebSearch, search)
         .tool(ToolCapability::CodeExecution, ToolPatch::tool("xai.code_execution", "code_execution"))
         .tool(ToolCapability::FileSearch, ToolPatch::tool("xai.file_search", "file_search"));
-    let xai = row("xai", &["XAI_API_KEY"]).alias("grok").variant(responses);
+    let xai = row("xai").alias("grok").variant(responses);
     let any = ProviderExtension::new("openai-compatible", |settings: OpenAiCompatibleSettings| async move {
         any(&settings)
     });
-    let plain = PLAIN.into_iter().map(|(name, variables)| row(name, variables).into());
+    let plain = PLAIN.into_iter().map(|name| row(name).into());
     plain.chain([groq.into(), xai.into(), any.into()]).collect()
 }
 
-fn row(name: &'static str, variables: &'static [&'static str]) -> ProviderExtension<CompatibleSettings> {
+fn row(name: &'static str) -> ProviderExtension<CompatibleSettings> {
     ProviderExtension::new(name, move |settings: CompatibleSettings| async move {
-        make(name, variables, Api::ChatCompletions, &settings)
+        make(name, Api::ChatCompletions, &settings)
     })
 }
 
-fn make(
-    name: &str,
-    variables: &[&str],
-    api: Api,
-    settings: &CompatibleSettings,
-) -> Result<ai_openai::OpenAi, ModelError> {
+fn make(name: &str, api: Api, settings: &CompatibleSettings) -> Result<ai_openai::OpenAi, ModelError> {
     let dialect = Dialect::by_name(name).ok_or_else(|| missing(name))?;
     let builder = ai_openai::OpenAi::builder().dialect(dialect).api(api);
-    let builder = connect!(builder, settings, keys(&settings.api_key, variables));
+    let builder = connect!(builder, settings, keys(&settings.api_key, key_variables(name)));
     settings
         .extra_body
         .iter()

@@ -2,6 +2,7 @@ use ai_core::{ProviderExtension, ToolCapability, ToolPatch};
 use ai_provider::ModelError;
 
 use super::settings::{connect, family, keys, settings};
+use super::variables::key_variables;
 
 settings! {
     /// Settings of `google`.
@@ -12,8 +13,6 @@ family! {
     /// Google's Gemini.
     Google, "google", GoogleSettings
 }
-
-const KEY: &[&str] = &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
 
 pub(super) fn extension() -> ProviderExtension<GoogleSettings> {
     let google = ProviderExtension::new("google", |settings: GoogleSettings| async move { make(&settings) });
@@ -27,5 +26,5 @@ pub(super) fn extension() -> ProviderExtension<GoogleSettings> {
 }
 
 fn make(settings: &GoogleSettings) -> Result<ai_google::Google, ModelError> {
-    connect!(ai_google::Google::builder(), settings, keys(&settings.api_key, KEY)).build()
+    connect!(ai_google::Google::builder(), settings, keys(&settings.api_key, key_variables("google"))).build()
 }

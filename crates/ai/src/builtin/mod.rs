@@ -12,6 +12,7 @@ mod google;
 mod openai;
 #[cfg(any(feature = "openai", feature = "anthropic", feature = "google"))]
 mod settings;
+mod variables;
 
 use ai_core::{AnyExtension, Error, Registry};
 
@@ -32,6 +33,7 @@ pub use google::{Google, GoogleSettings};
 pub use openai::{OpenAi, OpenAiChat, OpenAiSettings};
 #[cfg(any(feature = "openai", feature = "anthropic", feature = "google"))]
 pub use settings::{Headers, SecretKeys, SharedTransport};
+pub use variables::key_variables;
 
 /// A registry of the built-in providers of the features that are on.
 ///

@@ -3,6 +3,7 @@ use ai_openai::{Api, OpenAiBuilder};
 use ai_provider::{ErrorClass, ModelError};
 
 use super::settings::{connect, family, keys, settings};
+use super::variables::key_variables;
 
 settings! {
     /// Settings of `openai` and `openai-chat`.
@@ -46,7 +47,7 @@ fn without_tools(variant: Variant<OpenAiSettings>) -> Variant<OpenAiSettings> {
 }
 
 fn make(settings: &OpenAiSettings, api: Api) -> Result<ai_openai::OpenAi, ModelError> {
-    let keys = keys(&settings.api_key, &["OPENAI_API_KEY"]);
+    let keys = keys(&settings.api_key, key_variables("openai"));
     let mut builder: OpenAiBuilder = connect!(ai_openai::OpenAi::builder().api(api), settings, keys);
     if let Some(organization) = &settings.organization {
         builder = builder.organization(organization);

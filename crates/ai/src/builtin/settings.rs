@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ai_http::Transport;
 use ai_provider::{ApiKey, KeySource, Keys};
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::EnvKeys;
@@ -88,7 +89,8 @@ pub(super) use {connect, family, settings};
 
 /// Keys of settings: one or several. `Debug` shows their names.
 ///
-/// In JSON, a text with one key or several separated by commas, or a list of texts.
+/// In JSON, a text with one key or several separated by commas, or a list of texts or of objects that name a key
+/// too: `{"key": "…", "label": "team-a"}`. `false` says that no key is sent, even if the environment has one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SecretKeys(pub Keys);
 
@@ -106,7 +108,14 @@ impl<'de> Deserialize<'de> for SecretKeys {
             type Value = SecretKeys;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key or a list of keys")
+                f.write_str("a key, a list of keys or `false`")
+            }
+
+            fn visit_bool<E: Error>(self, any: bool) -> Result<SecretKeys, E> {
+                match any {
+                    false => Ok(SecretKeys(Keys::none())),
+                    true => Err(E::custom("`true` is no key")),
+                }
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<SecretKeys, E> {
@@ -115,8 +124,8 @@ impl<'de> Deserialize<'de> for SecretKeys {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<SecretKeys, A::Error> {
                 let mut keys = Vec::new();
-                while let Some(text) = list.next_element::<String>()? {
-                    keys.push(ApiKey::new(text).map_err(|error| A::Error::custom(error.message()))?);
+                while let Some(OneKey(key)) = list.next_element()? {
+                    keys.push(key);
                 }
                 match keys.is_empty() {
                     true => Err(A::Error::custom("the list of keys is empty")),
@@ -126,6 +135,45 @@ impl<'de> Deserialize<'de> for SecretKeys {
         }
 
         deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+/// An element of a list of keys.
+struct OneKey(ApiKey);
+
+impl<'de> Deserialize<'de> for OneKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Named {
+            key: String,
+            label: Option<String>,
+        }
+
+        struct TextOrNamed;
+
+        impl<'de> Visitor<'de> for TextOrNamed {
+            type Value = OneKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key, or an object with a key and its label")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<OneKey, E> {
+                ApiKey::new(text).map(OneKey).map_err(|error| E::custom(error.message()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneKey, A::Error> {
+                let Named { key, label } = Named::deserialize(MapAccessDeserializer::new(map))?;
+                let key = ApiKey::new(key).map_err(|error| A::Error::custom(error.message()))?;
+                Ok(OneKey(match label {
+                    Some(label) => key.labelled(label),
+                    None => key,
+                }))
+            }
+        }
+
+        deserializer.deserialize_any(TextOrNamed)
     }
 }
 

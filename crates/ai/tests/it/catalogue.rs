@@ -1,7 +1,8 @@
 use ai::plugin::{Plugins, ProviderTools};
-use ai::provider::{LanguageModel, Message, Request, TargetId, ToolDefinition};
+use ai::provider::{LanguageModel, LanguageModelExt, Message, Request, TargetId, ToolDefinition};
 use ai::{Registry, ToolCapability, builtin, generate_text};
 use ai_testkit::{Script, ScriptedModel};
+use serde_json::json;
 use std::sync::Arc;
 
 /// [AC-180]
@@ -45,6 +46,35 @@ fn the_built_in_ids_are_these() {
     let error = registry.register_all(ai::builtin::extensions()).unwrap_err();
     assert_eq!(error.kind(), ai::ErrorKind::IdCollision, "another set of them is not the same");
     assert!(Registry::new().names().next().is_none());
+}
+
+/// The one place that names the variables is that which the providers read.
+///
+/// [AC-180]
+#[tokio::test]
+async fn the_usual_variables_are_those_a_provider_asks_for() {
+    let registry = builtin().unwrap();
+    let mut told = 0;
+    for name in registry.names().map(str::to_owned).collect::<Vec<_>>() {
+        let variables = ai::builtin::key_variables(&name);
+        if variables.iter().any(|variable| std::env::var_os(variable).is_some()) {
+            continue;
+        }
+        let settings = match name.as_str() {
+            "openai-compatible" => json!({"name": "mine", "baseUrl": "http://127.0.0.1:1/v1"}),
+            _ => json!({"baseUrl": "http://127.0.0.1:1/v1"}),
+        };
+        let provider = registry.provider_with(&name, settings).await.unwrap();
+        let model = provider.language_model("m").unwrap();
+        let request = Request::new([Message::user("Hi")]);
+        let error = model.generate(request, Default::default()).await.unwrap_err().to_string();
+        match variables.first() {
+            Some(first) => assert!(error.contains(first), "{name}: {error}"),
+            None => assert!(!error.contains("environment variable"), "{name}: {error}"),
+        }
+        told += usize::from(!variables.is_empty());
+    }
+    assert!(told > 0, "every variable is set here");
 }
 
 /// [AC-181]

@@ -47,6 +47,11 @@ fn keys_are_one_text_or_a_list_and_never_shown() {
         (json!("sk-CANARY"), &["key"][..]),
         (json!("sk-CANARY, sk-b"), &["key-1", "key-2"]),
         (json!(["sk-CANARY", "sk-b"]), &["key-1", "key-2"]),
+        (
+            json!([{"key": "sk-CANARY", "label": "team"}, "sk-b", {"key": "sk-c"}]),
+            &["team", "key-2", "key-3"],
+        ),
+        (json!(false), &[]),
     ] {
         let keys: SecretKeys = serde_json::from_value(json).unwrap();
         assert_eq!(keys.0.labels().iter().map(|label| label.as_str()).collect::<Vec<_>>(), labels);
@@ -58,6 +63,10 @@ fn keys_are_one_text_or_a_list_and_never_shown() {
         json!(7),
         json!({"k": "sk-CANARY"}),
         json!([1]),
+        json!([{"label": "sk-CANARY"}]),
+        json!([{"key": "sk-b", "lable": "sk-CANARY"}]),
+        json!([{"key": " ", "label": "sk-CANARY"}]),
+        json!(true),
         Value::Null,
     ] {
         let error = serde_json::from_value::<SecretKeys>(bad.clone()).unwrap_err().to_string();
@@ -75,7 +84,11 @@ fn keys_are_one_text_or_a_list_and_never_shown() {
 async fn settings_that_cannot_be_read_are_named_without_their_keys() {
     let registry = builtin().unwrap();
     for (id, settings, says) in [
-        ("openai", json!({"apiKey": {"sk-CANARY": 1}}), "at `apiKey`: expected a key or a list of keys"),
+        (
+            "openai",
+            json!({"apiKey": {"sk-CANARY": 1}}),
+            "at `apiKey`: expected a key, a list of keys or `false`",
+        ),
         ("claude", json!({"betas": "sk-CANARY"}), "at `betas`: expected a sequence"),
         ("google", json!({"apikey": "sk-CANARY"}), "unknown field `apikey`"),
         ("openai", json!({"transport": "sk-CANARY"}), "unknown field `transport`"),
