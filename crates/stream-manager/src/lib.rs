@@ -1,4 +1,5 @@
 //! One live stream per conversation: many readers, steering, stop, approvals, persistence.
 
+mod core;
 pub mod port;
 pub mod record;

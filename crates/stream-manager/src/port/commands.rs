@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
-use crate::record::{Input, InputId, NodeId, RowId, TopicId, TopicStatus, TurnId};
+use crate::record::{Input, InputId, NodeId, ReturnReason, RowId, TopicId, TopicStatus, TurnId};
 
 /// Carries verbs to the node that owns a topic. In one process that is a call of a function.
 #[async_trait]
@@ -111,6 +111,11 @@ pub enum Reply {
         turn: Option<TurnId>,
         /// Whether the same input was accepted before; this one changes nothing.
         duplicate: bool,
+    },
+    /// An input is written down, but the turn that should have answered it could not be started: it goes back.
+    NotStarted {
+        /// Why.
+        why: ReturnReason,
     },
     /// A turn is stopped, durably.
     Stopped {

@@ -14,7 +14,8 @@ pub struct TopicStatus {
     /// Its turn: the running one, or the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// The attempts that can be read now, in the order of their slots.
+    /// The answers that can be read now, in the order in which they are shown: those of the running turn, and of the
+    /// last one for a while.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<ActiveAttempt>,
     /// Rows that wait for a person.
@@ -84,14 +85,17 @@ impl TopicState {
     }
 }
 
-/// An attempt whose chunks can be read.
+/// An answer whose chunks can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ActiveAttempt {
-    /// The attempt.
+    /// The attempt that writes it, or did last.
     pub attempt: AttemptId,
-    /// The row it writes.
+    /// The attempts before it in the same row and turn: with the first of them the row's stream begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<AttemptId>,
+    /// The row.
     pub row: RowId,
     /// The model that answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,8 +103,8 @@ pub struct ActiveAttempt {
 }
 
 impl ActiveAttempt {
-    /// An attempt of the topic's default model.
+    /// An answer of the topic's default model, in its first attempt.
     pub fn new(attempt: AttemptId, row: RowId) -> Self {
-        Self { attempt, row, model: None }
+        Self { attempt, earlier: Vec::new(), row, model: None }
     }
 }

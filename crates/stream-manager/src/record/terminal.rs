@@ -18,3 +18,10 @@ pub struct Terminal {
     /// Whether this was the last attempt of the turn.
     pub ends_turn: bool,
 }
+
+impl Terminal {
+    /// For implementations of a log.
+    pub fn new(row: RowId, status: RowStatus, continues: Option<AttemptId>, ends_turn: bool) -> Self {
+        Self { row, status, continues, ends_turn }
+    }
+}

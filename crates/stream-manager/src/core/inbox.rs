@@ -1,0 +1,104 @@
+use std::collections::VecDeque;
+
+use super::effect::BeginKind;
+use super::fact::Ticket;
+use crate::port::WhenLive;
+use crate::record::{Input, InputBody, InputId, RowId, StoredInput};
+
+/// What was said and is not used yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inbox {
+    /// On their way into the store, one at a time, so that they keep their order. The first is being written.
+    pub(super) accepting: VecDeque<Accepting>,
+    /// For the running turn.
+    pub(super) steers: VecDeque<StoredInput>,
+    /// Handed to the driver of the running turn, which has not said yet what became of them.
+    pub(super) redirecting: Vec<StoredInput>,
+    /// For turns of their own.
+    pub(super) starts: VecDeque<Start>,
+}
+
+/// An input that is being written down.
+#[derive(Clone, Debug)]
+pub(super) struct Accepting {
+    pub(super) ticket: Ticket,
+    pub(super) input: Input,
+    pub(super) when_live: WhenLive,
+}
+
+/// A turn to come.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    /// All of them messages, or one of anything.
+    pub(super) inputs: Vec<StoredInput>,
+    /// Who waits to hear whether it begins.
+    pub(super) ticket: Option<Ticket>,
+}
+
+impl Start {
+    pub(super) fn models(&self) -> Vec<Option<String>> {
+        let named = self.inputs.iter().map(|stored| &stored.input.models).find(|models| !models.is_empty());
+        named.map_or_else(|| vec![None], |models| models.iter().cloned().map(Some).collect())
+    }
+
+    pub(super) fn kind(&self) -> Option<BeginKind> {
+        let first = self.inputs.first()?;
+        match first.input.body.known()? {
+            InputBody::Message { .. } => Some(BeginKind::Messages(self.inputs.clone())),
+            InputBody::Regenerate { row } => {
+                Some(BeginKind::Regenerate { input: first.clone(), row: row.clone() })
+            }
+            InputBody::Append { beside } => {
+                Some(BeginKind::Append { input: first.clone(), beside: beside.clone() })
+            }
+            InputBody::Approval { .. } | InputBody::ToolResult { .. } => None,
+        }
+    }
+}
+
+impl Inbox {
+    pub(super) fn len(&self) -> usize {
+        let starts: usize = self.starts.iter().map(|start| start.inputs.len()).sum();
+        self.steers.len() + self.redirecting.len() + starts
+    }
+
+    /// Takes everything that waits.
+    pub(super) fn drain(&mut self) -> Vec<StoredInput> {
+        let mut all: Vec<_> = self.redirecting.drain(..).chain(self.steers.drain(..)).collect();
+        all.extend(self.starts.drain(..).flat_map(|start| start.inputs));
+        all.sort_by_key(|stored| stored.seq);
+        all
+    }
+
+    /// Takes one out.
+    pub(super) fn remove(&mut self, id: &InputId) -> Option<StoredInput> {
+        if let Some(at) = self.steers.iter().position(|stored| stored.input.id == *id) {
+            return self.steers.remove(at);
+        }
+        for start in &mut self.starts {
+            if let Some(at) = start.inputs.iter().position(|stored| stored.input.id == *id) {
+                let taken = start.inputs.remove(at);
+                self.starts.retain(|start| !start.inputs.is_empty());
+                return Some(taken);
+            }
+        }
+        None
+    }
+
+    /// What waited for the running turn comes before what waited for the next one, answered together.
+    pub(super) fn steers_to_start(&mut self) {
+        let inputs: Vec<_> = self.steers.drain(..).collect();
+        if !inputs.is_empty() {
+            self.starts.push_front(Start { inputs, ticket: None });
+        }
+    }
+}
+
+/// The row that an input is about.
+pub(super) fn row_of(body: &InputBody) -> Option<&RowId> {
+    match body {
+        InputBody::Message { .. } => None,
+        InputBody::Regenerate { row } | InputBody::Append { beside: row } => Some(row),
+        InputBody::Approval { row, .. } | InputBody::ToolResult { row, .. } => Some(row),
+    }
+}

@@ -1,0 +1,169 @@
+use ai_provider::Id;
+
+use super::effect::CallAnswer;
+use super::fact::{StopWhy, Ticket};
+use crate::record::{AttemptId, Input, InputId, ReturnReason, RowId, RowStatus, StoredInput, TurnId};
+
+/// A turn under way.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) id: TurnId,
+    /// One for each model, in the order in which they are shown.
+    pub(super) slots: Vec<Slot>,
+    /// Set for good once the turn is to end.
+    pub(super) stop: Option<StopWhy>,
+    /// Who waits for the stop to be durable.
+    pub(super) waiting: Vec<Ticket>,
+    /// What the stop gave back.
+    pub(super) returned: Vec<Input>,
+    /// What goes back with the next settlement, and why.
+    pub(super) returning: Vec<(InputId, ReturnReason)>,
+}
+
+impl Turn {
+    pub(super) fn new(id: TurnId, slots: Vec<Slot>) -> Self {
+        Self { id, slots, stop: None, waiting: Vec::new(), returned: Vec::new(), returning: Vec::new() }
+    }
+
+    pub(super) fn slot(&mut self, attempt: AttemptId) -> Option<&mut Slot> {
+        self.slots.iter_mut().find(|slot| slot.attempt == attempt)
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.slots.iter().all(|slot| matches!(slot.phase, SlotPhase::Settled(_)))
+    }
+
+    /// Whether no attempt can say anything any more.
+    pub(super) fn is_silent(&self) -> bool {
+        self.slots.iter().all(|slot| !slot.is_running())
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.slots.iter().any(|slot| slot.ending().is_some_and(|ending| ending.status == RowStatus::Failed))
+    }
+}
+
+/// One answer of a turn.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub(super) row: RowId,
+    pub(super) model: Option<String>,
+    pub(super) attempt: AttemptId,
+    /// The attempts before it in the same row and turn.
+    pub(super) earlier: Vec<AttemptId>,
+    pub(super) phase: SlotPhase,
+    /// Whether a model has said anything in it.
+    pub(super) spoke: bool,
+    /// Whether its driver takes input up in the middle.
+    pub(super) redirects: bool,
+    /// Set once it alone is to end.
+    pub(super) stop: Option<StopWhy>,
+}
+
+impl Slot {
+    pub(super) fn new(row: RowId, model: Option<String>, attempt: AttemptId, starting: Starting) -> Self {
+        let phase = SlotPhase::Beginning(Box::new(starting));
+        Self { row, model, attempt, earlier: Vec::new(), phase, spoke: false, redirects: false, stop: None }
+    }
+
+    /// What it begins with, if it is one of this group and has not begun.
+    pub(super) fn starting(&self, group: AttemptId) -> Option<&Starting> {
+        match &self.phase {
+            SlotPhase::Beginning(starting) if starting.group == group => Some(starting),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, SlotPhase::Beginning(_) | SlotPhase::Running)
+    }
+
+    pub(super) fn ending(&self) -> Option<&Ending> {
+        match &self.phase {
+            SlotPhase::Settling(ending) | SlotPhase::Blocked(ending) | SlotPhase::Settled(ending) => {
+                Some(ending)
+            }
+            SlotPhase::Beginning(_) | SlotPhase::Running => None,
+        }
+    }
+}
+
+/// How far an attempt is. It only ever moves down this list, but for a settled one that another attempt continues.
+#[derive(Clone, Debug)]
+pub(super) enum SlotPhase {
+    /// Its rows are being opened.
+    Beginning(Box<Starting>),
+    /// It runs.
+    Running,
+    /// It is over; its end is being written. The end is chosen once.
+    Settling(Ending),
+    /// Its end could not be written; it is tried again. The end stays what it was.
+    Blocked(Ending),
+    /// Its end is durable, or given up.
+    Settled(Ending),
+}
+
+/// What an attempt begins with.
+#[derive(Clone, Debug)]
+pub(super) struct Starting {
+    /// The first of those that begin together, and begin or do not begin as one.
+    pub(super) group: AttemptId,
+    /// What it takes from the inbox.
+    pub(super) inputs: Vec<StoredInput>,
+    /// Who waits to hear whether it begins.
+    pub(super) ticket: Option<(Ticket, u64)>,
+    /// The attempt it continues, if it goes on in the same row.
+    pub(super) continues: Option<AttemptId>,
+    /// The row it was, if it waited for answers.
+    pub(super) parked: Option<ParkedRow>,
+    /// The slot it takes the place of.
+    pub(super) replaces: Option<Box<Slot>>,
+}
+
+impl Starting {
+    pub(super) fn new(group: AttemptId) -> Self {
+        Self { group, inputs: Vec::new(), ticket: None, continues: None, parked: None, replaces: None }
+    }
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    pub(super) status: RowStatus,
+    /// Calls that wait for an answer, and whether it is the client's.
+    pub(super) waits: Option<Waits>,
+    /// What goes back to its senders with it.
+    pub(super) returned: Vec<(InputId, ReturnReason)>,
+}
+
+impl Ending {
+    pub(super) fn new(status: RowStatus) -> Self {
+        Self { status, waits: None, returned: Vec::new() }
+    }
+}
+
+/// What a row waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Waits {
+    pub(super) calls: Vec<Id>,
+    /// Whether the client runs the calls: then a new message does not wait for them.
+    pub(super) client: bool,
+}
+
+/// A row that waits for answers.
+#[derive(Clone, Debug)]
+pub(crate) struct ParkedRow {
+    pub(crate) row: RowId,
+    pub(crate) turn: TurnId,
+    pub(crate) model: Option<String>,
+    pub(crate) attempt: AttemptId,
+    pub(crate) client: bool,
+    /// The calls, with what was said of them and in which input.
+    pub(crate) calls: Vec<(Id, Option<(InputId, CallAnswer)>)>,
+}
+
+impl ParkedRow {
+    pub(super) fn is_answered(&self) -> bool {
+        self.calls.iter().all(|(_, answer)| answer.is_some())
+    }
+}
