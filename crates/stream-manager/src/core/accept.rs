@@ -61,7 +61,12 @@ impl Topic {
                 if !says_something(message) {
                     return Err(Refusal::EmptyInput);
                 }
-                let idle = matches!(self.phase, Phase::Idle) && self.inbox.len() == 0;
+                let free = match &self.phase {
+                    Phase::Idle => true,
+                    Phase::Parked(rows) => rows.iter().all(|parked| parked.client),
+                    Phase::Live(_) | Phase::Lost => false,
+                };
+                let idle = free && self.inbox.len() == 0;
                 let busy = !idle || !self.inbox.accepting.is_empty();
                 if when_live == WhenLive::Reject && busy { Err(Refusal::TopicBusy) } else { Ok(()) }
             }
@@ -216,7 +221,7 @@ impl Topic {
     }
 
     pub(super) fn ask_to_yield(&self, out: &mut Reaction) {
-        if self.inbox.steers.is_empty() {
+        if self.inbox.steers.is_empty() || self.admission != Admission::Open {
             return;
         }
         let running = self.live().into_iter().flat_map(|turn| &turn.slots);

@@ -5,11 +5,13 @@
 //! that is over is counted and dropped.
 
 mod accept;
+mod begin;
 mod effect;
 mod fact;
 mod inbox;
 mod recover;
-mod run;
+mod redirect;
+mod settle;
 mod stop;
 mod topic;
 mod turn;

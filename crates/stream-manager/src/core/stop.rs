@@ -1,6 +1,6 @@
 use super::effect::{Effect, Settle};
 use super::fact::{Fact, StopWhy, Ticket};
-use super::run::status_of_stop;
+use super::settle::status_of_stop;
 use super::topic::{Admission, Phase, Reaction, Topic};
 use super::turn::{Ending, Slot, SlotPhase, Starting, Turn};
 use crate::port::{Refusal, Reply};
@@ -121,7 +121,8 @@ impl Topic {
                 stop,
                 returned: Vec::new(),
             };
-            let mut slot = Slot::new(parked.row, parked.model, parked.attempt, Starting::default());
+            let starting = Starting::new(parked.attempt);
+            let mut slot = Slot::new(parked.row, parked.model, parked.attempt, starting);
             slot.spoke = true;
             slot.phase = SlotPhase::Settling(Ending::new(status));
             turn.slots.push(slot);
@@ -133,6 +134,29 @@ impl Topic {
             out.effects.push(Effect::Return { inputs: answers, why });
         }
         self.phase = Phase::Live(turn);
+    }
+
+    /// A stop that comes when a row of the turn waits for answers already ends that row too.
+    pub(super) fn stop_waiting_slots(&mut self, out: &mut Reaction) -> bool {
+        let Some(turn) = self.live_mut() else { return false };
+        let stop = turn.stop;
+        let status = status_of_stop(stop).unwrap_or(RowStatus::Stopped);
+        let mut any = false;
+        for slot in &mut turn.slots {
+            if slot.ending().is_some_and(|ending| ending.waits.is_some()) {
+                any = true;
+                slot.phase = SlotPhase::Settling(Ending::new(status));
+                let (attempt, row) = (slot.attempt, slot.row.clone());
+                out.effects.push(Effect::SettleStored(Settle {
+                    attempt,
+                    row,
+                    status,
+                    stop,
+                    returned: Vec::new(),
+                }));
+            }
+        }
+        any
     }
 
     pub(super) fn withdraw(&mut self, ticket: Ticket, input: &InputId, out: &mut Reaction) {
