@@ -2,11 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ai_core::run::RunSnapshot;
-use ai_core::{ModelChoice, Registry, RunOptions, ToolLoop};
+use ai_core::{LoopStream, ModelChoice, Registry, RunHandle, RunOptions, ToolLoop};
 use ai_provider::{
     CancellationToken, Delivery, ErrorRecord, JsonObject, Message, TargetId, ToolResult, Usage,
 };
-use uuid::Uuid;
 
 use crate::assemble::Assembly;
 use crate::feature::Feature;
@@ -16,9 +15,10 @@ use crate::observers::{Observer, Observers};
 use crate::prompt::Prompt;
 use crate::reply::{AgentError, AgentReply, fold};
 use crate::setup::{Part, Setup};
-use crate::stream::AgentStream;
+use crate::stream::{AgentStream, Events};
 use crate::ui::{UiProtocol, UiSettings, plain};
 use crate::usage::{Costs, LedgerEntry};
+use crate::views::Audit;
 
 /// A [`ToolLoop`] for those who watch it: each call is one pass of the loop, as a stream of chunks for a user
 /// interface or as one reply.
@@ -84,6 +84,23 @@ impl Agent {
     #[must_use]
     pub fn with_message_id(self, id: impl Into<String>) -> Self {
         self.change(|ui| ui.message_id = Some(id.into()))
+    }
+
+    /// Sets where ids come from that nobody gives: that of the message, that of the run in its [audit](Self::with_audit),
+    /// and those of requests, of which adapters make the ids of calls and sources where a server gives none. Default:
+    /// random UUIDs. They must not repeat; a generator that is known, such as one that counts, makes the chunks of a run
+    /// the same each time it is played.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// # fn f(agent: agent_loop::Agent) -> agent_loop::Agent {
+    /// let count = AtomicU64::new(0);
+    /// agent.with_ids(move || format!("id-{}", count.fetch_add(1, Ordering::Relaxed)))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_ids(self, new_id: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.change(|ui| ui.ids = Some(Arc::new(new_id)))
     }
 
     /// Sets what the user reads when the run failed. Default: one fixed sentence, since the words of a server
@@ -197,6 +214,13 @@ impl Agent {
         self.set_up(|setup| setup.ledger = Some(Arc::new(ledger)))
     }
 
+    /// Sets who is told what happens in each run, without what is said in it: calls of models and tools, decisions,
+    /// times, sizes, endings, and what is missing. See [`Audit`].
+    #[must_use]
+    pub fn with_audit(self, audit: Audit) -> Self {
+        self.set_up(|setup| setup.audit = Some(audit))
+    }
+
     /// Adds handlers to this agent and all its clones, from their next run on. They come before those it was made
     /// with, in the order in which they were added.
     pub fn on(&self, hooks: Hooks) -> Observer {
@@ -230,7 +254,7 @@ impl Agent {
 
     pub(crate) fn start(&self, history: Vec<Arc<Message>>, options: RunOptions) -> AgentStream {
         let message_id = self.message_id(&history, false);
-        let run = self.tool_loop.start_shared(history, self.options(options));
+        let run = self.begin(0, options, |options| self.tool_loop.start_shared(history, options));
         self.show(run, message_id)
     }
 
@@ -246,22 +270,33 @@ impl Agent {
         let message_id = self.message_id(run.messages(), begun);
         let waiting = run.pending_approvals();
         let there = waiting.into_iter().filter(|pending| pending.call.provider_executed);
-        let options = self.options(RunOptions::default().with_cancel(cancel));
-        let stream = self.show(self.tool_loop.resume(run, options), message_id);
+        let steps = u32::try_from(run.steps().len()).unwrap_or(u32::MAX);
+        let options = RunOptions::default().with_cancel(cancel);
+        let run = self.begin(steps, options, |options| self.tool_loop.resume(run, options));
+        let stream = self.show(run, message_id);
         stream.waiting_for(there.map(|pending| pending.approval_id))
     }
 
-    fn show(
-        &self,
-        run: (ai_core::RunHandle, ai_core::LoopStream),
-        message_id: Option<String>,
-    ) -> AgentStream {
+    fn show(&self, run: (RunHandle, Events), message_id: Option<String>) -> AgentStream {
         AgentStream::new(run, Arc::clone(&self.ui), message_id, self.setup.meter())
     }
 
-    fn options(&self, options: RunOptions) -> RunOptions {
-        let model = Arc::clone(self.tool_loop.model());
-        self.setup.take_part(options, self.observers.hooks(), model, self.ui.protocol.can_reset())
+    /// Begins with a run that has this many steps behind it.
+    fn begin(
+        &self,
+        steps: u32,
+        mut options: RunOptions,
+        start: impl FnOnce(RunOptions) -> (RunHandle, LoopStream),
+    ) -> (RunHandle, Events) {
+        if let Some(new_id) = self.ui.ids.clone() {
+            options = options.with_request_ids(move || new_id().into());
+        }
+        let auditing = self.setup.audit.as_ref().map(|audit| audit.begin(self.ui.new_id(), steps));
+        let (hooks, model) = (self.observers.hooks(), Arc::clone(self.tool_loop.model()));
+        let resets = self.ui.protocol.can_reset();
+        let options = self.setup.take_part(options, hooks, model, resets, auditing.clone());
+        let (handle, events) = start(options);
+        (handle, Events::new(events, auditing))
     }
 
     /// Runs to the end and gives one reply: to a prompt, or to a history. Answers are asked for in one body each;
@@ -277,13 +312,14 @@ impl Agent {
     ) -> Result<AgentReply, AgentError> {
         let options = RunOptions::default().with_cancel(cancel).with_delivery(Delivery::Whole);
         let Prompt(history) = prompt.into();
-        let (_handle, events) = self.tool_loop.start_shared(history, self.options(options));
+        let start = |options| self.tool_loop.start_shared(history, options);
+        let (_handle, events) = self.begin(0, options, start);
         fold(events).await
     }
 
     fn message_id(&self, history: &[Arc<Message>], begun: bool) -> Option<String> {
         let goes_on = begun
             || matches!(history.last().map(|last| &**last), Some(Message::Assistant(_) | Message::Tool(_)));
-        self.ui.message_id.clone().or_else(|| (!goes_on).then(|| Uuid::new_v4().to_string()))
+        self.ui.message_id.clone().or_else(|| (!goes_on).then(|| self.ui.new_id()))
     }
 }

@@ -22,6 +22,7 @@ use crate::hooks::{
 use crate::limits::{Spent, Timeouts};
 use crate::step_model::StepModel;
 use crate::usage::{Book, Costs, LedgerEntry};
+use crate::views::Auditing;
 
 pub(crate) type Ledger = Arc<dyn Fn(LedgerEntry) + Send + Sync>;
 
@@ -34,6 +35,7 @@ pub(crate) struct RunControl {
     pub(crate) ledger: Option<Ledger>,
     pub(crate) costs: Costs,
     pub(crate) resets: bool,
+    pub(crate) auditing: Option<Auditing>,
     pub(crate) model: Arc<dyn LanguageModel>,
     pub(crate) scope: RunScope,
     pub(crate) cancel: CancellationToken,
@@ -144,6 +146,9 @@ impl LoopControl for RunControl {
         if self.ledger.is_some() {
             lock(&self.book()).attempt(event);
         }
+        if let Some(auditing) = &self.auditing {
+            auditing.attempt(event);
+        }
         self.inner.on_attempt(event);
     }
 
@@ -228,6 +233,9 @@ impl LoopControl for RunControl {
 
     fn settled(&self, end: &RunEnd) {
         self.caller.settled(end, &self.scope);
+        if let Some(auditing) = &self.auditing {
+            auditing.settled(end);
+        }
         if let Some(ledger) = &self.ledger {
             let entry = lock(&self.book()).close(end, &self.costs);
             if catch_unwind(AssertUnwindSafe(|| ledger(entry))).is_err() {

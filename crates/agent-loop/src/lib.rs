@@ -9,6 +9,8 @@
 //! | turn a client's messages into a history, and back | [`to_model_messages`], [`to_ui_messages`], [`to_ui_messages_with`] |
 //! | show what the user says in the middle of an answer | [`AgentStream::show_steering`] |
 //! | show an answer while it is written | [`PendingView`], [`visible_text`], [`Chunks::with_progress`] |
+//! | keep the conversation as models speak it, also of a run that was cut | [`TranscriptView`], [`Transcript`] |
+//! | know what happened, without what was said | [`Agent::with_audit`], [`AuditRecord`], [`CallTimeline`] |
 //! | take part in runs | [`Hooks`], [`Feature`], [`Agent::on`] |
 //! | limit them | [`Timeouts`] |
 //! | go on with a stored one | [`Agent::resume`] |
@@ -79,7 +81,7 @@ pub use hooks::{
 pub use limits::Timeouts;
 pub use markers::ToolMarkers;
 pub use observers::Observer;
-pub use progress::{ProgressChunks, ProgressNotices};
+pub use progress::{ProgressChunks, ProgressNotice, ProgressNotices};
 pub use prompt::Prompt;
 pub use reply::{AgentError, AgentReply};
 pub use stream::{AgentEvent, AgentStream, Chunks};
@@ -90,7 +92,11 @@ pub use ui::{
     to_ui_messages_with,
 };
 pub use usage::{LedgerEnd, LedgerEntry, LedgerRow, Prices};
-pub use views::{PendingBlock, PendingView, visible_text};
+pub use views::{
+    Audit, AuditEntry, AuditEvent, AuditFull, AuditPart, AuditQueue, AuditRecord, CallTimeline, Decider,
+    Digest, Interrupted, Missing, PendingBlock, PendingView, Transcript, TranscriptEntry, TranscriptView,
+    Unresolved, Withdrawn, visible_text,
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 use std::collections::HashSet;
+use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ai_provider::Id;
@@ -64,14 +65,44 @@ impl Chunks {
     pub fn with_progress(self, notices: ProgressNotices) -> ProgressChunks<Self> {
         ProgressChunks::new(self, notices)
     }
+
+    /// Tells `hear` when nothing comes for a while, and the client nothing.
+    ///
+    /// ```
+    /// use agent_loop::ProgressNotices;
+    /// # fn f(chunks: agent_loop::Chunks) {
+    /// let notices = ProgressNotices::default();
+    /// let chunks = chunks.with_progress_heard(notices, |notice| {
+    ///     eprintln!("{} since {} s", notice.state, notice.silence.as_secs());
+    /// });
+    /// # drop(chunks); }
+    /// ```
+    pub fn with_progress_heard(
+        self,
+        notices: ProgressNotices,
+        hear: impl FnMut(ProgressNotice) + Send + 'static,
+    ) -> ProgressChunks<Self> {
+        ProgressChunks { hear: Some(Box::new(hear)), ..ProgressChunks::new(self, notices) }
+    }
 }
+
+/// A notice of silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgressNotice {
+    /// `waiting`, `slow` or `stalled`.
+    pub state: &'static str,
+    /// For how long nothing has come.
+    pub silence: Duration,
+}
+
+type Hear = Box<dyn FnMut(ProgressNotice) + Send>;
 
 /// Chunks with notices of silence among them: transient `data-progress`, `{"state": "waiting" | "slow" | "stalled",
 /// "seconds"}`, never part of the message.
 ///
 /// Silence is the time in which the reader waits for output: what the reader itself takes does not count, nor does the
 /// time in which a person is asked about a call. Any chunk but transient data is output, and ends the silence.
-#[derive(Debug)]
 pub struct ProgressChunks<S> {
     inner: S,
     notices: ProgressNotices,
@@ -82,6 +113,8 @@ pub struct ProgressChunks<S> {
     silence: Duration,
     told: Option<Duration>,
     asked: HashSet<Id>,
+    /// Who is told instead of the client.
+    hear: Option<Hear>,
 }
 
 impl<S> ProgressChunks<S> {
@@ -95,6 +128,7 @@ impl<S> ProgressChunks<S> {
             silence: Duration::ZERO,
             told: None,
             asked: HashSet::new(),
+            hear: None,
         }
     }
 
@@ -133,23 +167,39 @@ impl<S: Stream<Item = UiChunk> + Unpin> Stream for ProgressChunks<S> {
             }
             return Poll::Ready(next);
         }
-        let Some((after, state)) = this.notices.next(this.told).filter(|_| this.asked.is_empty()) else {
-            return Poll::Pending;
-        };
-        let since = *this.waits_since.get_or_insert_with(Instant::now);
-        let due = since + after.saturating_sub(this.silence);
-        let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        if timer.deadline() != due {
-            timer.as_mut().reset(due);
+        while let Some((after, state)) = this.notices.next(this.told).filter(|_| this.asked.is_empty()) {
+            let since = *this.waits_since.get_or_insert_with(Instant::now);
+            let due = since + after.saturating_sub(this.silence);
+            let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
+            if timer.deadline() != due {
+                timer.as_mut().reset(due);
+            }
+            ready!(timer.as_mut().poll(cx));
+            this.told = Some(after);
+            let Some(hear) = &mut this.hear else {
+                this.stop_waiting();
+                let data = json!({ "state": state, "seconds": after.as_secs() });
+                let name = "progress".to_owned();
+                return Poll::Ready(Some(UiChunk::Data(DataChunk {
+                    name,
+                    id: None,
+                    data,
+                    transient: Some(true),
+                })));
+            };
+            hear(ProgressNotice { state, silence: after });
         }
-        if timer.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        this.stop_waiting();
-        this.told = Some(after);
-        let data = json!({ "state": state, "seconds": after.as_secs() });
-        let name = "progress".to_owned();
-        Poll::Ready(Some(UiChunk::Data(DataChunk { name, id: None, data, transient: Some(true) })))
+        Poll::Pending
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for ProgressChunks<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgressChunks")
+            .field("inner", &self.inner)
+            .field("notices", &self.notices)
+            .field("told", &self.told)
+            .finish_non_exhaustive()
     }
 }
 

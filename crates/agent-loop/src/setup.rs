@@ -10,6 +10,7 @@ use crate::feature::{Feature, FeatureScope};
 use crate::hooks::{Caller, Hooks, compose_hooks};
 use crate::limits::Timeouts;
 use crate::usage::{Costs, Meter};
+use crate::views::{Audit, Auditing};
 
 /// What takes part in the runs of an agent.
 #[derive(Clone)]
@@ -22,6 +23,7 @@ pub(crate) struct Setup {
     pub(crate) usage_shown: bool,
     pub(crate) costs: Costs,
     pub(crate) ledger: Option<Ledger>,
+    pub(crate) audit: Option<Audit>,
 }
 
 /// A contributor, in its place.
@@ -42,6 +44,7 @@ impl Default for Setup {
             usage_shown: false,
             costs: Costs::default(),
             ledger: None,
+            audit: None,
         }
     }
 }
@@ -54,6 +57,7 @@ impl Setup {
         observers: Hooks,
         model: Arc<dyn LanguageModel>,
         resets: bool,
+        auditing: Option<Auditing>,
     ) -> RunOptions {
         if let Some(total) = self.timeouts.total {
             let earlier = options.deadline;
@@ -69,6 +73,7 @@ impl Setup {
             ledger: self.ledger.clone(),
             costs: self.costs.clone(),
             resets,
+            auditing,
             model,
             scope: options.scope.clone(),
             cancel: options.cancel.clone(),
@@ -113,6 +118,7 @@ impl fmt::Debug for Setup {
             .field("media", &self.media)
             .field("usage_shown", &self.usage_shown)
             .field("ledger", &self.ledger.is_some())
+            .field("audit", &self.audit)
             .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use crate::attempt::attempt_chunk;
 use crate::failure::Failure;
 use crate::ui::{Mapper, UiChunk, UiSettings, UiUserPart};
 use crate::usage::Meter;
+use crate::views::Auditing;
 
 /// What happens in a run of an agent, in order.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ pub enum AgentEvent {
 /// The events of a run. Nothing happens until it is polled; dropping it cancels the run.
 pub struct AgentStream {
     handle: RunHandle,
-    events: LoopStream,
+    events: Events,
     mapper: Mapper,
     meter: Option<Meter>,
     /// What the latest step called.
@@ -43,7 +44,7 @@ pub struct AgentStream {
 
 impl AgentStream {
     pub(crate) fn new(
-        (handle, events): (RunHandle, LoopStream),
+        (handle, events): (RunHandle, Events),
         settings: Arc<UiSettings>,
         message_id: Option<String>,
         meter: Option<Meter>,
@@ -182,5 +183,29 @@ impl Stream for Chunks {
                 None => None,
             });
         }
+    }
+}
+
+/// The events of a loop, on their way past its audit.
+pub(crate) struct Events {
+    events: LoopStream,
+    auditing: Option<Auditing>,
+}
+
+impl Events {
+    pub(crate) fn new(events: LoopStream, auditing: Option<Auditing>) -> Self {
+        Self { events, auditing }
+    }
+}
+
+impl Stream for Events {
+    type Item = LoopEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LoopEvent>> {
+        let event = ready!(Pin::new(&mut self.events).poll_next(cx));
+        if let (Some(auditing), Some(event)) = (&self.auditing, &event) {
+            auditing.hear(event);
+        }
+        Poll::Ready(event)
     }
 }

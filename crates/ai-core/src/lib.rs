@@ -86,6 +86,6 @@ pub use tool::{
 };
 pub use tool_loop::{
     AgentTool, Approvals, DecideError, Decision, LoopControl, LoopEvent, LoopStream, NoControl, OnError,
-    RunEnd, RunHandle, RunOptions, StepFailure, StepOverrides, StepReset, StepStart, StepView, StopWhen,
-    ToolEvent, ToolLoop, agent_tool,
+    RequestIds, RunEnd, RunHandle, RunOptions, StepFailure, StepOverrides, StepReset, StepStart, StepView,
+    StopWhen, ToolEvent, ToolLoop, agent_tool,
 };

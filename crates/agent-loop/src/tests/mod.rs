@@ -6,6 +6,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod audit;
 mod cancel;
 mod endings;
 mod features;
@@ -25,5 +26,6 @@ mod steering;
 mod streams;
 pub(crate) mod support;
 mod tools;
+mod transcript;
 mod usage;
 mod work;

@@ -85,7 +85,7 @@ impl UiSettings {
 }
 
 /// Said of a call whose answer was cut.
-pub(super) const CUT_OFF: &str = "The call was cut off.";
+pub(crate) const CUT_OFF: &str = "The call was cut off.";
 
 /// Absent means no.
 pub(super) fn flag(value: bool) -> Option<bool> {

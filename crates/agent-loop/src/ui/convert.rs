@@ -45,7 +45,7 @@ pub fn to_model_messages(messages: &[UiMessage]) -> Result<Vec<Message>, UiConve
                 let parts = message.parts.iter().filter_map(user_part).collect::<Result<_, _>>()?;
                 history.push(Message::User(UserMessage { parts, ..UserMessage::default() }));
             }
-            UiRole::Assistant => assistant(&message.parts, &mut history)?,
+            UiRole::Assistant => assistant(&message.parts, &|_| None, &mut history)?,
         }
     }
     Ok(history)
@@ -120,10 +120,16 @@ fn answer_under_way(
     messages.last_mut()
 }
 
-fn assistant(parts: &[UiPart], history: &mut Vec<Message>) -> Result<(), UiConvertError> {
+/// The history that the parts of one message of the assistant make. `open` says what stands in the place of a result that
+/// is not there; a call for which it says nothing is left out.
+pub(crate) fn assistant(
+    parts: &[UiPart],
+    open: &dyn Fn(&UiToolPart) -> Option<ToolOutput>,
+    history: &mut Vec<Message>,
+) -> Result<(), UiConvertError> {
     for block in parts.split_inclusive(|part| matches!(part, UiPart::SteeringMessage { .. })) {
         for step in block.split(|part| *part == UiPart::StepStart) {
-            answer(step, history)?;
+            answer(step, open, history)?;
         }
         if let Some(UiPart::SteeringMessage { parts, .. }) = block.last() {
             let parts = parts.iter().map(said).collect::<Result<_, _>>()?;
@@ -134,7 +140,11 @@ fn assistant(parts: &[UiPart], history: &mut Vec<Message>) -> Result<(), UiConve
 }
 
 /// One answer of the model, and the results of its calls.
-fn answer(step: &[UiPart], history: &mut Vec<Message>) -> Result<(), UiConvertError> {
+fn answer(
+    step: &[UiPart],
+    open: &dyn Fn(&UiToolPart) -> Option<ToolOutput>,
+    history: &mut Vec<Message>,
+) -> Result<(), UiConvertError> {
     let (mut parts, mut results) = (Vec::new(), Vec::new());
     for part in step {
         match part {
@@ -158,7 +168,7 @@ fn answer(step: &[UiPart], history: &mut Vec<Message>) -> Result<(), UiConvertEr
                 metadata: None,
             })),
             UiPart::Tool(tool) => {
-                let Some(result) = result(tool) else { continue };
+                let Some(result) = result(tool, open) else { continue };
                 parts.push(AssistantPart::ToolCall(call(tool)));
                 if result.provider_executed {
                     parts.push(AssistantPart::ToolResult(result));
@@ -192,7 +202,7 @@ fn call(tool: &UiToolPart) -> ToolCall {
     }
 }
 
-fn result(tool: &UiToolPart) -> Option<ToolResult> {
+fn result(tool: &UiToolPart, open: &dyn Fn(&UiToolPart) -> Option<ToolOutput>) -> Option<ToolResult> {
     let reason = || tool.approval.as_ref().and_then(|approval| approval.reason.clone());
     let denied = tool.approval.as_ref().is_some_and(|approval| approval.approved == Some(false));
     let output = match tool.state {
@@ -202,7 +212,7 @@ fn result(tool: &UiToolPart) -> Option<ToolResult> {
         UiToolState::OutputError => ToolOutput::ErrorText(tool.error_text.clone().unwrap_or_default()),
         UiToolState::OutputDenied => ToolOutput::ExecutionDenied { reason: reason() },
         UiToolState::ApprovalResponded if denied => ToolOutput::ExecutionDenied { reason: reason() },
-        _ => return None,
+        _ => open(tool)?,
     };
     Some(ToolResult {
         provider_executed: tool.provider_executed == Some(true),

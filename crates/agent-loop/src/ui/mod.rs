@@ -19,6 +19,8 @@ mod user_part;
 mod word;
 
 pub use chunk::UiChunk;
+pub(crate) use content::CUT_OFF;
+pub(crate) use convert::assistant as parts_to_history;
 pub use convert::{UiConvertError, to_model_messages, to_ui_messages, to_ui_messages_with};
 pub use data::DataChunk;
 pub use level::UiProtocol;

@@ -97,6 +97,11 @@ impl UiReducer {
         &self.message
     }
 
+    /// The message without what half an input says.
+    pub(crate) fn as_shown(&self) -> &UiMessage {
+        &self.message
+    }
+
     /// The message, to keep it.
     pub fn into_message(mut self) -> UiMessage {
         self.message();

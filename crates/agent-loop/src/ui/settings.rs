@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ai_provider::{ErrorRecord, ToolOutput, ToolResult};
+use uuid::Uuid;
 
 use super::level::UiProtocol;
 
@@ -15,12 +16,18 @@ type Text<T> = Arc<dyn Fn(&T) -> String + Send + Sync>;
 pub(crate) struct UiSettings {
     pub(crate) protocol: UiProtocol,
     pub(crate) message_id: Option<String>,
+    pub(crate) ids: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     pub(crate) provider_metadata: bool,
     pub(crate) error_text: Option<Text<ErrorRecord>>,
     pub(crate) tool_error_text: Option<Text<ToolResult>>,
 }
 
 impl UiSettings {
+    /// An id for something that has none.
+    pub(crate) fn new_id(&self) -> String {
+        self.ids.as_ref().map_or_else(|| Uuid::new_v4().to_string(), |new_id| new_id())
+    }
+
     pub(crate) fn error_text(&self, error: &ErrorRecord) -> String {
         self.error_text.as_ref().map_or_else(|| MASKED.to_owned(), |text| text(error))
     }

@@ -126,6 +126,9 @@ pub struct DeliveryUnknown {
     pub request_id: RequestId,
     /// The effects the tool reported before it was cut off.
     pub known_effects: Vec<String>,
+    /// Whether its time was up; else the run, or another call of the step, has cut it.
+    #[serde(default)]
+    pub timed_out: bool,
 }
 
 /// A step that failed.

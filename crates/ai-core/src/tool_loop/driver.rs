@@ -54,13 +54,18 @@ struct Step {
 }
 
 impl Step {
-    fn new(config: &Config, active: Option<HashSet<String>>, mut overrides: StepOverrides) -> Self {
+    fn new(
+        config: &Config,
+        active: Option<HashSet<String>>,
+        mut overrides: StepOverrides,
+        request_id: RequestId,
+    ) -> Self {
         Self {
             model: overrides.model.take().unwrap_or_else(|| Arc::clone(&config.model)),
             tools: overrides.tools.clone().unwrap_or_else(|| config.tools.clone()),
             active,
             overrides,
-            request_id: RequestId::random(),
+            request_id,
             finished: HashSet::new(),
         }
     }
@@ -110,7 +115,7 @@ impl Driver {
         Self {
             ids: Ids::beside(run.messages().iter().chain(run.new_messages())),
             live: Live::new(run, Arc::clone(&options.control), Arc::clone(&decisions)),
-            step: Step::new(&config, None, StepOverrides::default()),
+            step: Step::new(&config, None, StepOverrides::default(), options.request_ids.next()),
             interrupt: Interrupt::new(options.cancel.clone(), options.deadline),
             attempts: Arc::new(Attempts::new(Arc::clone(&options.control))),
             held: None,
@@ -168,7 +173,8 @@ impl Driver {
             Ok(params) => {
                 self.config = Arc::new(self.config.with_params(params));
                 // A stored run goes on in the middle of a step, with the tools that the plugins gave it.
-                self.step = Step::new(&self.config, None, StepOverrides::default());
+                let id = self.step.request_id.clone();
+                self.step = Step::new(&self.config, None, StepOverrides::default(), id);
             }
             Err(error) => {
                 self.live.feed(Input::Broken(error.record()));
@@ -199,7 +205,7 @@ impl Driver {
         let mut overrides = self.interrupt.race(guarded(self.options.control.prepare_step(&view))).await?;
         let history = overrides.history.take();
         let active = both(&self.options.active_tools, &overrides.active_tools);
-        self.step = Step::new(&self.config, active, overrides);
+        self.step = Step::new(&self.config, active, overrides, self.options.request_ids.next());
         let mut tools = self.step.tools.facts(|name| self.step.is_active(name));
         if self.config.approval_policy.is_some() {
             tools.iter_mut().for_each(|tool| tool.approval |= tool.executable);

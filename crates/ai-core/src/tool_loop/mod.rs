@@ -34,7 +34,7 @@ pub use agent_tool::{AgentTool, agent_tool};
 pub use control::{LoopControl, NoControl, OnError, StepFailure, StepOverrides, StepView};
 pub use event::{LoopEvent, RunEnd, StepReset, StepStart, ToolEvent};
 pub use handle::{DecideError, Decision, RunHandle};
-pub use options::{Approvals, RunOptions};
+pub use options::{Approvals, RequestIds, RunOptions};
 pub use stop::StopWhen;
 
 use crate::plugin::{AgentPlugins, CallParams};

@@ -1,7 +1,8 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ai_provider::{CancellationToken, Delivery, RunScope};
+use ai_provider::{CancellationToken, Delivery, RequestId, RunScope};
 
 use super::control::{LoopControl, NoControl};
 
@@ -21,6 +22,8 @@ pub struct RunOptions {
     pub active_tools: Option<Vec<String>>,
     /// Who takes part in the run.
     pub control: Arc<dyn LoopControl>,
+    /// Where the ids of its requests come from.
+    pub request_ids: RequestIds,
 }
 
 impl Default for RunOptions {
@@ -32,6 +35,7 @@ impl Default for RunOptions {
             scope: RunScope::new(),
             active_tools: None,
             control: Arc::new(NoControl),
+            request_ids: RequestIds::default(),
         }
     }
 }
@@ -70,6 +74,30 @@ impl RunOptions {
     pub fn with_control(mut self, control: Arc<dyn LoopControl>) -> Self {
         self.control = control;
         self
+    }
+
+    /// Sets where the ids of requests come from: one is asked for at each step, so they must not repeat. Adapters make the
+    /// ids of calls and sources, where a server gives none, of the request's: with ids that are known, so are those.
+    #[must_use]
+    pub fn with_request_ids(mut self, new_id: impl Fn() -> RequestId + Send + Sync + 'static) -> Self {
+        self.request_ids = RequestIds(Some(Arc::new(new_id)));
+        self
+    }
+}
+
+/// Where the ids of requests come from. Default: random UUIDs.
+#[derive(Clone, Default)]
+pub struct RequestIds(Option<Arc<dyn Fn() -> RequestId + Send + Sync>>);
+
+impl RequestIds {
+    pub(super) fn next(&self) -> RequestId {
+        self.0.as_ref().map_or_else(RequestId::random, |new_id| new_id())
+    }
+}
+
+impl fmt::Debug for RequestIds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "RequestIds(given)" } else { "RequestIds(random)" })
     }
 }
 

@@ -179,7 +179,7 @@ fn conclude(
             let (text, status) = match &error {
                 late if late.is_timeout() && effect == Effect::SideEffect => (
                     format!("{text}. Whether it took effect is unknown: do not repeat the call blindly."),
-                    ToolStatus::DeliveryUnknown(unknown(ctx)),
+                    ToolStatus::DeliveryUnknown(unknown(ctx, true)),
                 ),
                 late if late.is_timeout() => (text, ToolStatus::TimedOut),
                 panic if panic.is_panic() => (text, ToolStatus::Panicked),
@@ -202,7 +202,7 @@ pub(super) fn cut(call: &ToolCall, effect: Effect, ctx: &ToolContext, duration: 
                  the call blindly.",
                 call.name
             ),
-            ToolStatus::DeliveryUnknown(unknown(ctx)),
+            ToolStatus::DeliveryUnknown(unknown(ctx, false)),
         ),
         Effect::ReadOnly | Effect::Idempotent => {
             (format!("The run was interrupted before `{}` gave a result.", call.name), ToolStatus::Cancelled)
@@ -223,12 +223,13 @@ pub(super) fn record(
     ToolRecord { duration, usage: ctx.usage(), ..ToolRecord::not_run(result, status) }
 }
 
-fn unknown(ctx: &ToolContext) -> DeliveryUnknown {
+fn unknown(ctx: &ToolContext, timed_out: bool) -> DeliveryUnknown {
     DeliveryUnknown {
         tool: ctx.tool_name.clone(),
         call_id: ctx.call_id.clone(),
         target: ctx.target.clone(),
         request_id: ctx.request_id.clone(),
         known_effects: ctx.known_effects(),
+        timed_out,
     }
 }
