@@ -1,13 +1,14 @@
+use std::collections::HashSet;
 use std::fmt;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::error::StoreError;
+use super::error::{StoreError, StoreErrorKind};
 use super::ownership::Lease;
 use crate::record::{
-    AttemptId, Fate, Input, InputId, ReturnReason, Row, RowContent, RowId, RowStatus, StoredInput, TopicId,
-    TurnId,
+    AttemptId, Fate, Input, InputId, Known, ReturnReason, Row, RowContent, RowId, RowStatus, StoredInput,
+    TopicId, TurnId,
 };
 
 /// Where conversations are kept: the truth about them. Everything else can be lost.
@@ -40,8 +41,10 @@ pub trait ConversationStore: fmt::Debug + Send + Sync + 'static {
     /// Consumes inputs and opens the rows that answer them, together.
     ///
     /// # Errors
-    /// [`Conflict`](super::StoreErrorKind::Conflict) if an input is not queued, or a row exists in another form.
-    /// The same claim again is no error.
+    /// [`Conflict`](super::StoreErrorKind::Conflict) if an input is not queued, a row exists and
+    /// [cannot be opened again](Row::can_reopen), or something is named twice;
+    /// [`NotFound`](super::StoreErrorKind::NotFound) if the topic is not there. The same claim again is no error, and
+    /// changes nothing.
     async fn claim_and_open(&self, lease: &Lease, claim: &Claim) -> Result<(), StoreError>;
 
     /// Writes what an open row holds by now. Does nothing if the row is gone, or is not open for this attempt any more.
@@ -74,7 +77,7 @@ pub trait ConversationStore: fmt::Debug + Send + Sync + 'static {
     /// If the store does not answer or what is stored cannot be read. A topic that is not there is `None`.
     async fn history(&self, topic: &TopicId) -> Result<Option<Conversation>, StoreError>;
 
-    /// The topics, the latest written first.
+    /// The topics, the latest written first; of those written in the same millisecond, the one with the greatest id.
     ///
     /// # Errors
     /// If the store does not answer.
@@ -107,14 +110,14 @@ pub struct Accepted {
     /// Its place among the inputs of its topic.
     pub seq: u64,
     /// What has become of it: `Queued`, unless it was sent before.
-    pub fate: Fate,
+    pub fate: Known<Fate>,
     /// Whether it was accepted before. The first one counts; this one was not looked at.
     pub duplicate: bool,
 }
 
 impl Accepted {
     /// For implementations.
-    pub fn new(seq: u64, fate: Fate, duplicate: bool) -> Self {
+    pub fn new(seq: u64, fate: Known<Fate>, duplicate: bool) -> Self {
         Self { seq, fate, duplicate }
     }
 }
@@ -129,8 +132,86 @@ pub struct Claim {
     /// The inputs.
     pub inputs: Vec<InputId>,
     /// Rows to write whole: of the user, complete; of the assistant, open. One that exists is written over, with its
-    /// place and `created_at` kept, if it is open, waits for approval, or holds calls for the client.
+    /// place and `created_at` kept, if it [can be opened again](Row::can_reopen).
     pub rows: Vec<Row>,
+}
+
+impl Claim {
+    /// What a store must do about this claim, given how each of its inputs and rows stands. For implementations.
+    ///
+    /// # Errors
+    /// [`Conflict`](super::StoreErrorKind::Conflict) if it does not fit.
+    pub fn check(
+        &self,
+        topic: &TopicId,
+        mut fate: impl FnMut(&InputId) -> Option<Known<Fate>>,
+        mut row: impl FnMut(&RowId) -> Option<Standing>,
+    ) -> Result<Claiming, StoreError> {
+        let conflict = |what: String| Err(StoreError::new(StoreErrorKind::Conflict, what));
+        let mut names = HashSet::new();
+        if let Some(twice) = self.inputs.iter().find(|input| !names.insert(input.as_str())) {
+            return conflict(format!("input {twice} is claimed twice"));
+        }
+        names.clear();
+        if let Some(twice) = self.rows.iter().find(|row| !names.insert(row.id.as_str())) {
+            return conflict(format!("row {} is opened twice", twice.id));
+        }
+        if let Some(stray) = self.rows.iter().find(|row| row.topic != *topic) {
+            return conflict(format!("row {} is of topic {}", stray.id, stray.topic));
+        }
+
+        let mine = Known::Is(Fate::Consumed { turn: self.turn, attempt: self.attempt });
+        let mut taken = 0;
+        for input in &self.inputs {
+            match fate(input) {
+                Some(Known::Is(Fate::Queued)) => {}
+                Some(fate) if fate == mine => taken += 1,
+                _ => return conflict(format!("input {input} is not queued")),
+            }
+        }
+        let mut written = 0;
+        for new in &self.rows {
+            match row(&new.id) {
+                None => {}
+                Some(old) if taken > 0 || (old.turn, old.attempt) == (new.turn, new.attempt) => written += 1,
+                Some(old) if old.can_reopen => {}
+                Some(_) => return conflict(format!("row {} is there, and over", new.id)),
+            }
+        }
+        let (inputs, rows) = (self.inputs.len(), self.rows.len());
+        match (taken, written) {
+            (0, 0) => Ok(Claiming::New),
+            _ if taken == inputs && written == rows => Ok(Claiming::Repeated),
+            _ => conflict(format!("a part of the claim of attempt {} was made before", self.attempt)),
+        }
+    }
+}
+
+/// What a store must do about a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claiming {
+    /// Write it.
+    New,
+    /// Nothing: it was written before.
+    Repeated,
+}
+
+/// How a row stands, as far as a claim asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its turn.
+    pub turn: TurnId,
+    /// The attempt that writes, or wrote, it.
+    pub attempt: Option<AttemptId>,
+    /// Whether it [can be opened again](Row::can_reopen).
+    pub can_reopen: bool,
+}
+
+impl Standing {
+    /// How this row stands.
+    pub fn of(row: &Row) -> Self {
+        Self { turn: row.turn, attempt: row.attempt, can_reopen: row.can_reopen() }
+    }
 }
 
 /// What an open row holds by now.
@@ -193,7 +274,7 @@ impl Conversation {
 pub struct Page {
     /// At most so many.
     pub limit: usize,
-    /// Only those behind this one in the order: the last of the page before.
+    /// Only those behind this one in the order: `updated_at` and the id of the last one of the page before.
     pub after: Option<(u64, TopicId)>,
 }
 

@@ -10,8 +10,8 @@ mod status;
 
 pub use commands::{Command, CommandHandler, Commands, Refusal, Reply, Serving, WhenLive};
 pub use conversation::{
-    Accepted, Checkpoint, Claim, Conversation, ConversationStore, Orphan, Page, Settlement, TopicSummary,
-    Written,
+    Accepted, Checkpoint, Claim, Claiming, Conversation, ConversationStore, Orphan, Page, Settlement,
+    Standing, TopicSummary, Written,
 };
 pub use error::{StoreError, StoreErrorKind};
 pub use log::{LogBody, LogReader, LogRecord, LogWriter, Read, ReplayLog, Snapshot};

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ai_provider::{Id, Message, ToolOutput};
+use ai_provider::{Id, Message, ToolOutput, UserPart};
 use serde::{Deserialize, Serialize};
 
 use super::id::{AttemptId, InputId, RowId, TurnId};
@@ -36,6 +36,27 @@ impl Input {
         self
     }
 }
+
+impl Input {
+    /// The beginning of what the user says, as a title: in one line, at most 200 characters. `None` if it is no message
+    /// or has no text.
+    pub fn title(&self) -> Option<String> {
+        let InputBody::Message { message, .. } = self.body.known()? else { return None };
+        let Message::User(message) = &**message else { return None };
+        let texts = message.parts.iter().filter_map(|part| match part {
+            UserPart::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        let words = texts.flat_map(str::split_whitespace).take(TITLE);
+        let mut title: String =
+            words.flat_map(|word| [" ", word]).flat_map(str::chars).skip(1).take(TITLE).collect();
+        title.truncate(title.trim_end().len());
+        (!title.is_empty()).then_some(title)
+    }
+}
+
+/// A title is a line in a list: more characters are not shown there.
+const TITLE: usize = 200;
 
 /// What an input is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -48,6 +48,60 @@ pub struct Row {
     pub updated_at: u64,
 }
 
+impl Row {
+    /// A row of the user: complete, and without an attempt.
+    pub fn user(id: impl Into<RowId>, topic: TopicId, turn: TurnId, content: RowContent, now: u64) -> Self {
+        Self {
+            schema: SCHEMA,
+            id: id.into(),
+            topic,
+            parent: None,
+            author: Author::User,
+            status: Known::Is(RowStatus::Complete),
+            turn,
+            attempt: None,
+            model: None,
+            slot: 0,
+            content,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// A row that an attempt of a model begins to write.
+    pub fn assistant(
+        id: impl Into<RowId>,
+        topic: TopicId,
+        turn: TurnId,
+        attempt: AttemptId,
+        content: RowContent,
+        now: u64,
+    ) -> Self {
+        Self {
+            author: Author::Assistant,
+            status: Known::Is(RowStatus::Open),
+            attempt: Some(attempt),
+            ..Self::user(id, topic, turn, content, now)
+        }
+    }
+
+    /// Whether this attempt may write what the row holds.
+    pub fn is_open_for(&self, attempt: AttemptId) -> bool {
+        self.attempt == Some(attempt) && self.status == Known::Is(RowStatus::Open)
+    }
+
+    /// Whether this attempt may end the row.
+    pub fn can_settle(&self, attempt: AttemptId) -> bool {
+        self.attempt == Some(attempt) && self.status.known().is_some_and(|status| status.is_pending())
+    }
+
+    /// Whether another attempt may go on in this row: it is open, waits for approval, or holds a run that can go on, as
+    /// one that waits for calls of the client does.
+    pub fn can_reopen(&self) -> bool {
+        self.status.known().is_some_and(|status| status.is_pending()) || self.content.run.is_some()
+    }
+}
+
 /// Who speaks in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +133,11 @@ pub enum RowStatus {
 }
 
 impl RowStatus {
+    /// Whether something is still to come: an attempt writes it, or it waits for a person.
+    pub fn is_pending(self) -> bool {
+        matches!(self, Self::Open | Self::AwaitingApproval)
+    }
+
     /// The name used in stored data, for example `awaiting_approval`.
     pub fn as_str(self) -> &'static str {
         match self {

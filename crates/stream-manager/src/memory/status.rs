@@ -1,0 +1,105 @@
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt, stream};
+use tokio::sync::watch;
+
+use super::lock;
+use crate::port::{StatusBus, StoreError};
+use crate::record::{TopicId, TopicStatus};
+
+/// How topics stand, in memory.
+///
+/// A watcher is a place in the order of the changes: it costs what publishes nothing, and of each topic it finds the
+/// latest state only.
+#[derive(Debug)]
+pub struct MemoryStatus {
+    board: Arc<Mutex<Board>>,
+    /// Wakes the watchers; they end when it goes.
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Board {
+    /// How many changes there were.
+    changes: u64,
+    topics: HashMap<TopicId, (u64, TopicStatus)>,
+    /// The topics by their last change.
+    order: BTreeMap<u64, TopicId>,
+}
+
+impl Board {
+    /// Whether it was news.
+    fn put(&mut self, status: TopicStatus) -> bool {
+        let before = self.topics.get(&status.topic);
+        if before.is_some_and(|(_, before)| !status.supersedes(before)) {
+            return false;
+        }
+        if let Some((change, _)) = before {
+            self.order.remove(change);
+        }
+        self.changes += 1;
+        self.order.insert(self.changes, status.topic.clone());
+        self.topics.insert(status.topic.clone(), (self.changes, status));
+        true
+    }
+
+    fn next(&self, after: u64) -> Option<(u64, TopicStatus)> {
+        let (_, topic) = self.order.range((Bound::Excluded(after), Bound::Unbounded)).next()?;
+        self.topics.get(topic).cloned()
+    }
+}
+
+impl Default for MemoryStatus {
+    fn default() -> Self {
+        Self { board: Arc::default(), changed: watch::Sender::new(()) }
+    }
+}
+
+impl MemoryStatus {
+    /// Nothing is known of any topic.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+#[async_trait]
+impl StatusBus for MemoryStatus {
+    async fn publish(&self, status: TopicStatus) -> Result<(), StoreError> {
+        if lock(&self.board).put(status) {
+            self.changed.send_replace(());
+        }
+        Ok(())
+    }
+
+    async fn status(&self, topic: &TopicId) -> Result<Option<TopicStatus>, StoreError> {
+        Ok(lock(&self.board).topics.get(topic).map(|(_, status)| status.clone()))
+    }
+
+    async fn watch(&self) -> Result<BoxStream<'static, TopicStatus>, StoreError> {
+        let place = (Arc::clone(&self.board), self.changed.subscribe(), 0);
+        Ok(stream::unfold(place, |(board, mut changed, after)| async move {
+            loop {
+                // Before looking: a change in between is seen, or wakes.
+                changed.mark_unchanged();
+                let next = lock(&board).next(after);
+                if let Some((change, status)) = next {
+                    return Some((status, (board, changed, change)));
+                }
+                changed.changed().await.ok()?;
+            }
+        })
+        .boxed())
+    }
+
+    async fn forget(&self, topic: &TopicId) -> Result<(), StoreError> {
+        let mut board = lock(&self.board);
+        if let Some((change, _)) = board.topics.remove(topic) {
+            board.order.remove(&change);
+        }
+        Ok(())
+    }
+}
