@@ -7,7 +7,7 @@ use super::inbox::{Accepting, Start, row_of};
 use super::topic::{Admission, Phase, Reaction, Topic};
 use super::turn::{ParkedRow, SlotPhase};
 use crate::port::{Accepted, Refusal, Reply, StoreErrorKind, WhenLive};
-use crate::record::{Fate, Input, InputBody, Queue, ReturnReason, RowId, StoredInput, TurnId};
+use crate::record::{Fate, Input, InputBody, Known, Queue, ReturnReason, RowId, StoredInput, TurnId};
 
 /// How many inputs may wait on one topic: a person types a few; a program that does not look at receipts is stopped
 /// before it fills the memory.
@@ -132,7 +132,7 @@ impl Topic {
             Err(NotAccepted::Store(kind)) => out.refuse(ticket, refusal_of(kind)),
             Ok(accepted) if accepted.duplicate => {
                 let turn = match accepted.fate {
-                    Fate::Consumed { turn, .. } => Some(turn),
+                    Known::Is(Fate::Consumed { turn, .. }) => Some(turn),
                     _ => self.live().map(|turn| turn.id),
                 };
                 out.reply(ticket, Reply::Accepted { seq: accepted.seq, turn, duplicate: true });

@@ -148,6 +148,7 @@ impl Claim {
         mut row: impl FnMut(&RowId) -> Option<Standing>,
     ) -> Result<Claiming, StoreError> {
         let conflict = |what: String| Err(StoreError::new(StoreErrorKind::Conflict, what));
+        let partly = || conflict(format!("a part of the claim of attempt {} was made before", self.attempt));
         let mut names = HashSet::new();
         if let Some(twice) = self.inputs.iter().find(|input| !names.insert(input.as_str())) {
             return conflict(format!("input {twice} is claimed twice"));
@@ -169,20 +170,25 @@ impl Claim {
                 _ => return conflict(format!("input {input} is not queued")),
             }
         }
+        if taken > 0 {
+            let whole = taken == self.inputs.len() && self.rows.iter().all(|new| row(&new.id).is_some());
+            return if whole { Ok(Claiming::Repeated) } else { partly() };
+        }
         let mut written = 0;
         for new in &self.rows {
             match row(&new.id) {
                 None => {}
-                Some(old) if taken > 0 || (old.turn, old.attempt) == (new.turn, new.attempt) => written += 1,
+                Some(old) if self.inputs.is_empty() && (old.turn, old.attempt) == (new.turn, new.attempt) => {
+                    written += 1;
+                }
                 Some(old) if old.can_reopen => {}
                 Some(_) => return conflict(format!("row {} is there, and over", new.id)),
             }
         }
-        let (inputs, rows) = (self.inputs.len(), self.rows.len());
-        match (taken, written) {
-            (0, 0) => Ok(Claiming::New),
-            _ if taken == inputs && written == rows => Ok(Claiming::Repeated),
-            _ => conflict(format!("a part of the claim of attempt {} was made before", self.attempt)),
+        match written {
+            0 => Ok(Claiming::New),
+            _ if written == self.rows.len() => Ok(Claiming::Repeated),
+            _ => partly(),
         }
     }
 }
