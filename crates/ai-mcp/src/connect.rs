@@ -100,12 +100,18 @@ async fn open(
             let spawned = child::spawn(stdio, most, &wire).map_err(|error| {
                 Failure::Start(format!("`{}` cannot be started: {error}", line(&stdio.command, 200)))
             })?;
+            stderr.lock().unwrap_or_else(PoisonError::into_inner).clear();
             let drain = task::spawn(drain(spawned.stderr, Arc::clone(stderr)));
             let mut connection = match serve(spawned.transport, wire, mode).await {
                 Ok(connection) => connection,
                 Err(failure) => {
                     let _ = timeout(LAST_WORDS, drain).await;
-                    return Err(failure);
+                    return Err(match spawned.exit.get() {
+                        Some(status) => {
+                            Failure::Handshake(format!("it ended ({status}) before it was ready"))
+                        }
+                        None => failure,
+                    });
                 }
             };
             connection.exit = Some(spawned.exit);

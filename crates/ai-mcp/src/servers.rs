@@ -97,7 +97,7 @@ impl McpServersBuilder {
 /// let (handle, events) = agent.start([Message::user("Which files are there?")], options);
 /// # let _ = (handle, events); Ok(()) }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct McpServers(Arc<Vec<Server>>);
 
 struct Server {
@@ -127,6 +127,11 @@ impl McpServers {
             }
         };
         join_all(self.0.iter().map(one)).await;
+    }
+
+    /// Whether there are none at all, connected or not.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// How the servers stand, by name.

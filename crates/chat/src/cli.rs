@@ -62,6 +62,26 @@ In the conversation:
 A line that begins with // is a question that begins with /. If standard input is no terminal, each line of it is \
 a question.")]
     Talk,
+    /// MCP servers of the configuration file
+    #[command(subcommand)]
+    Mcp(Mcp),
+}
+
+/// `chat mcp`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mcp {
+    /// Start the servers and show how they stand, with their tools
+    #[command(after_help = "\
+Servers stand in the configuration file:
+  [mcp.files]
+  command = \"npx\"
+  args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me/notes\"]
+  [mcp.search]
+  url = \"https://mcp.example.com/mcp\"
+  headers = { Authorization = \"Bearer ${SEARCH_TOKEN}\" }
+
+Exit codes: 0 all are ready, 1 one is not, 2 the configuration makes no sense.")]
+    List,
 }
 
 /// `chat ask`.
@@ -110,6 +130,9 @@ pub(crate) struct Options {
     /// A folder the model may list and read; without it there are no file tools
     #[arg(long, global = true, value_name = "FOLDER", help_heading = "Answer")]
     root: Option<PathBuf>,
+    /// Run tools that have effects without asking
+    #[arg(long, global = true, help_heading = "Answer")]
+    pub(crate) yes: bool,
     /// The configuration file [default: ~/.config/chat/config.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,

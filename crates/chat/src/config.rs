@@ -17,6 +17,7 @@ use serde::Deserialize;
 pub(crate) use self::error::ConfigError;
 use self::error::Misread;
 use self::table::{table, tables};
+use crate::mcp::config::McpConfig;
 use crate::tools::ToolName;
 
 /// The largest configuration file, in bytes: hundreds of times what a person writes.
@@ -38,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) tools: ToolsConfig,
     #[serde(default, deserialize_with = "table")]
     pub(crate) retry: RetryConfig,
+    #[serde(default, deserialize_with = "tables")]
+    pub(crate) mcp: BTreeMap<String, McpConfig>,
 }
 
 /// What is tried when a call of the model fails.
@@ -117,8 +120,11 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = read_text(path).map_err(|error| ConfigError::unreadable(path, &error))?;
         let mut config = Self::parse(&text).map_err(|error| ConfigError::from_toml(path, &text, error))?;
-        if let (Some(root), Some(folder)) = (&mut config.tools.root, path.parent()) {
-            *root = folder.join(&root);
+        if let Some(folder) = path.parent() {
+            if let Some(root) = &mut config.tools.root {
+                *root = folder.join(&root);
+            }
+            config.mcp.values_mut().for_each(|server| server.resolve(folder));
         }
         Ok(config)
     }

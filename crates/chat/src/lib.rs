@@ -9,14 +9,17 @@
 //! | `models`, `demo` | the model a setup names; the model inside the program |
 //! | `tools` | clock, calculator, files under one folder |
 //! | `session`, `ask`, `talk` | one answer; one question; a conversation |
+//! | `mcp`, `consent` | tools of MCP servers; whether a tool with effects may run |
 //! | `render`, `view`, `failure` | what the user sees of all that |
 
 mod ask;
 mod attempts;
 mod cli;
 mod config;
+mod consent;
 mod demo;
 mod failure;
+mod mcp;
 mod models;
 mod render;
 mod session;
@@ -32,7 +35,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Mcp};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::view::View;
@@ -66,16 +69,22 @@ pub fn run() -> ExitCode {
 }
 
 fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure> {
-    let session = Session::open(&cli.options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the program cannot start: {error}")))?;
     let result = runtime.block_on(async {
-        match command {
-            Command::Ask(ask) => ask::ask(&session, ask, view).await.map(|()| 0),
-            Command::Talk => talk::talk(&session, view).await,
+        if let Command::Mcp(Mcp::List) = command {
+            return mcp::show(&session::read_config(&cli.options)?, view).await;
         }
+        let session = Session::open(&cli.options, view).await?;
+        let result = match command {
+            Command::Talk => talk::talk(&session, view).await,
+            Command::Ask(ask) => ask::ask(&session, ask, view).await.map(|()| 0),
+            Command::Mcp(_) => Ok(0),
+        };
+        session.close().await;
+        result
     });
     // A read of standard input that nobody waits for any more must not hold up the end.
     runtime.shutdown_background();
@@ -90,7 +99,7 @@ fn log(verbose: u8) {
         1 => "debug",
         _ => "trace",
     };
-    let ours = ["ai_provider", "ai_http", "ai_openai", "ai_core", "agent_loop", "chat"];
+    let ours = ["ai_provider", "ai_http", "ai_openai", "ai_core", "ai_mcp", "agent_loop", "chat"];
     let usual = ours.map(|name| format!("{name}={level}")).join(",");
     let filter = match std::env::var("RUST_LOG") {
         Ok(asked) if !asked.is_empty() => asked,

@@ -7,17 +7,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_loop::{Agent, AgentEvent, UiChunk};
-use ai_core::ToolLoop;
+use agent_loop::{Agent, AgentEvent, AgentStream, UiChunk};
+use ai_core::{Approvals, RunOptions, ToolLoop, ToolSet};
+use ai_mcp::McpServers;
 use ai_provider::{CancellationToken, ErrorClass, Message};
 use futures_util::StreamExt;
 use tokio::signal::ctrl_c;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::attempts::Attempts;
 use crate::cli::Options;
 use crate::config::{self, Config};
+use crate::consent::Consent;
 use crate::failure::Failure;
+use crate::mcp;
 use crate::models;
 use crate::render::Summary;
 use crate::setup::{Chosen, DEFAULT_OPENAI_MODEL, Setup, merge};
@@ -30,6 +33,10 @@ use crate::view::View;
 pub(crate) struct Session {
     agent: Agent,
     chosen: Chosen,
+    /// The tools of the program itself.
+    tools: ToolSet,
+    servers: McpServers,
+    consent: Consent,
 }
 
 /// What came of a question.
@@ -50,20 +57,24 @@ impl Answer {
 }
 
 impl Session {
-    /// Puts flags, file and environment together. No request is made.
+    /// Puts flags, file and environment together, and connects to MCP servers. No request to a model is made.
     ///
     /// # Errors
-    /// If anything of it cannot be used.
-    pub(crate) fn open(options: &Options) -> Result<Self, Failure> {
-        let env = |name: &str| std::env::var(name).ok();
-        let config = read_config(options.config.as_deref(), env)?;
+    /// If anything of it cannot be used, or what is to be said of it cannot be shown.
+    pub(crate) async fn open(options: &Options, view: &mut View) -> Result<Self, Failure> {
+        let config = read_config(options)?;
         let key = std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty());
         let setup =
             merge(&options.flags(), &config, key).map_err(|error| Failure::usage(error.to_string()))?;
-        Self::start(setup)
+        let mut session = Self::start(setup, Consent::new(options.yes))?;
+        session.servers = mcp::connect(&config).await?;
+        for missing in mcp::missing(&session.servers) {
+            view.note(&missing).map_err(Failure::of_screen)?;
+        }
+        Ok(session)
     }
 
-    fn start(setup: Setup) -> Result<Self, Failure> {
+    fn start(setup: Setup, consent: Consent) -> Result<Self, Failure> {
         let open = |folder: &Path| {
             Root::open(folder).map_err(|error| {
                 Failure::usage(format!("the root folder {} cannot be opened: {error}", folder.display()))
@@ -72,13 +83,32 @@ impl Session {
         let root = setup.root.as_deref().map(open).transpose()?;
         let tools = tool_set(&setup.tools, root).map_err(|error| Failure::new(error.to_string()))?;
         let mut tool_loop = ToolLoop::new(models::model(&setup)?)
-            .with_tools(tools)
+            .with_tools(tools.clone())
+            .with_approvals(Approvals::InPlace)
             .with_step_cap(setup.max_steps)
             .with_settings(setup.settings);
         if let Some(system) = setup.system {
             tool_loop = tool_loop.with_instructions(system);
         }
-        Ok(Self { agent: Agent::new(tool_loop).with_plain_errors(), chosen: setup.chosen })
+        let agent = Agent::new(tool_loop).with_plain_errors();
+        Ok(Self { agent, chosen: setup.chosen, tools, servers: McpServers::default(), consent })
+    }
+
+    /// Ends the MCP servers. Those that take their time are killed when the program ends.
+    pub(crate) async fn close(&self) {
+        let _ = timeout(Duration::from_secs(1), self.servers.close()).await;
+    }
+
+    /// The agent, with the tools that servers have now, and what makes its steps see those that come.
+    fn run(&self, history: &[Arc<Message>], cancel: &CancellationToken) -> AgentStream {
+        let mut options = RunOptions::default().with_cancel(cancel.clone());
+        if self.servers.is_empty() {
+            return self.agent.stream_with(history.iter().cloned(), options);
+        }
+        options = options.with_control(self.servers.follow(self.tools.clone()));
+        let tools = self.servers.add_to(self.tools.clone());
+        let agent = Agent::new(self.agent.tool_loop().clone().with_tools(tools)).with_plain_errors();
+        agent.stream_with(history.iter().cloned(), options)
     }
 
     /// Says which model answers, where the user did not choose it.
@@ -110,7 +140,8 @@ impl Session {
     pub(crate) async fn answer(&self, history: &[Arc<Message>], view: &mut View) -> io::Result<Answer> {
         let (started, model) = (Instant::now(), self.model());
         let cancel = CancellationToken::new();
-        let mut run = self.agent.stream(history.iter().cloned(), cancel.clone());
+        let mut run = self.run(history, &cancel);
+        let mut questions = self.consent.questions();
         let mut interrupt = pin!(ctrl_c());
         let mut ticks = interval(Duration::from_millis(100));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -127,6 +158,15 @@ impl Session {
                     interrupt.set(ctrl_c());
                     continue;
                 }
+                answered = questions.answered() => {
+                    if let Some((call, decision)) = answered {
+                        // A run that is over needs no decision.
+                        let _ = run.handle().decide(&call, decision);
+                    } else {
+                        cancel.cancel();
+                    }
+                    continue;
+                }
                 event = run.next() => event,
                 _ = ticks.tick(), if view.waits() => {
                     view.tick();
@@ -140,6 +180,9 @@ impl Session {
                         view.outcome(&end.outcome)?;
                     }
                     view.chunk(&chunk)?;
+                    if questions.hear(&chunk) {
+                        view.pause();
+                    }
                     if matches!(chunk, UiChunk::StartStep) {
                         view.wait(&model);
                     }
@@ -184,9 +227,14 @@ fn refuses_the_request(class: ErrorClass) -> bool {
     matches!(class, ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentRefused)
 }
 
-fn read_config(named: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<Config, Failure> {
+/// The configuration file that is named, or the one in the usual place.
+///
+/// # Errors
+/// If it cannot be read or understood.
+pub(crate) fn read_config(options: &Options) -> Result<Config, Failure> {
+    let env = |name: &str| std::env::var(name).ok();
     let usual = || config::default_path(env).filter(|path| path.exists());
-    match named.map(Path::to_owned).or_else(usual) {
+    match options.config.clone().or_else(usual) {
         Some(path) => Config::read(&path).map_err(|error| Failure::usage(error.to_string())),
         None => Ok(Config::default()),
     }

@@ -65,6 +65,11 @@ impl View {
         spinner.tick();
     }
 
+    /// Makes room for a question to the person.
+    pub(crate) fn pause(&mut self) {
+        self.stop_waiting();
+    }
+
     fn stop_waiting(&mut self) {
         if let Some(spinner) = self.waiting.take().and_then(|waiting| waiting.spinner) {
             spinner.finish_and_clear();

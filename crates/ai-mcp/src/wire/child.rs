@@ -17,6 +17,9 @@ use crate::settings;
 /// How long a server has to end by itself once its input is closed, and again once it is asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a server that has closed its output may take to end, for its end to be the reason.
+const LAST_MOMENTS: Duration = Duration::from_millis(500);
+
 /// Variables of this process that a server gets: where programs, the user's files and temporary files are, and the
 /// language.
 #[cfg(not(windows))]
@@ -83,8 +86,14 @@ impl Transport<RoleClient> for ChildTransport {
         self.lines.send(item)
     }
 
-    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleClient>>> + Send {
-        self.lines.receive()
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.lines.receive().await;
+        if message.is_none()
+            && let Ok(status) = timeout(LAST_MOMENTS, self.child.0.wait()).await
+        {
+            let _ = self.ended(status);
+        }
+        message
     }
 
     /// As the protocol has it: the input is closed, then the server is asked to end, then it is made to.

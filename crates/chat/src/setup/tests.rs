@@ -41,6 +41,7 @@ fn config() -> Config {
         providers: [("local".to_owned(), provider)].into(),
         models: [("fast".to_owned(), fast)].into(),
         tools: ToolsConfig { root: Some("/file".into()), max_steps: NonZeroU32::new(7), enable: None },
+        mcp: Default::default(),
         retry: RetryConfig::default(),
     }
 }
