@@ -1,3 +1,6 @@
+use std::sync::{Arc, Mutex};
+
+use ai_provider::UnifiedFinish;
 use ai_testkit::{Script, ScriptedModel};
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -103,4 +106,22 @@ async fn transient_data_is_no_output_and_an_open_question_is_no_silence() {
     let mut asked = ProgressChunks::new(asked.boxed(), ProgressNotices::default());
     assert_eq!(asked.next().await.unwrap().kind(), "tool-approval-request");
     assert!(tokio::time::timeout(SECOND * 3600, asked.next()).await.is_err());
+}
+
+/// [AL-269]
+#[tokio::test(start_paused = true)]
+async fn notices_can_be_heard_instead() {
+    let script = Script::new().delay(SECOND * 35).text("Hi.").delay(SECOND * 11).finish(UnifiedFinish::Stop);
+    let model = ScriptedModel::new().reply(script);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let keep = Arc::clone(&heard);
+    let start = Instant::now();
+    let hear = move |notice: ProgressNotice| {
+        keep.lock().unwrap().push((start.elapsed().as_secs(), notice.state, notice.silence.as_secs()));
+    };
+    let chunks: Vec<_> =
+        ask(&agent(&model)).chunks().with_progress_heard(ProgressNotices::default(), hear).collect().await;
+    assert_eq!(*heard.lock().unwrap(), [(10, "waiting", 10), (30, "slow", 30), (45, "waiting", 10)]);
+    assert!(chunks.iter().all(|chunk| !matches!(chunk, UiChunk::Data(_))), "the client is told nothing");
+    assert_eq!(chunks.last().map(UiChunk::kind), Some("finish"));
 }

@@ -1,6 +1,7 @@
 //! What a run shows of text, reasoning and tools.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ai_provider::{CancellationToken, Message, StreamPart, UnifiedFinish};
 use ai_testkit::{Script, ScriptedModel};
@@ -250,4 +251,32 @@ async fn nothing_happens_before_the_first_poll_nor_after_a_drop() {
     assert_eq!((model.requests().len(), model.dropped()), (1, 0));
     drop(stream);
     assert_eq!(model.dropped(), 1);
+}
+
+/// [AL-270]
+#[tokio::test]
+async fn ids_come_from_the_generator_if_there_is_one() {
+    let play = || async {
+        let model = ScriptedModel::new()
+            .reply(Script::tool_reply("a", "clock", "{}"))
+            .repeat(Script::text_reply("Noon."));
+        let count = AtomicU32::new(0);
+        let heard = super::audit::Heard::default();
+        let agent = Agent::new(tool_loop(&model))
+            .with_ids(move || format!("id-{}", count.fetch_add(1, Ordering::Relaxed)))
+            .with_audit(heard.audit());
+        let ran = run(ask(&agent)).await;
+        let requests: Vec<_> = model.contexts().iter().map(|ctx| ctx.request_id.to_string()).collect();
+        (ran.chunks, heard.record().entries()[0].run.clone(), requests)
+    };
+    let (chunks, run, requests) = play().await;
+    let mut ids = vec![run];
+    ids.extend(requests);
+    let Some(UiChunk::Start { message_id: Some(message), .. }) = chunks.first() else { panic!("{chunks:?}") };
+    ids.push(message.clone());
+    assert!(ids.iter().all(|id| id.starts_with("id-")), "{ids:?}");
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 4, "the run, its message and its two requests");
+    assert_eq!(play().await.0, chunks, "played again it is the same");
 }

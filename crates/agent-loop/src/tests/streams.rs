@@ -1,22 +1,56 @@
 //! Whole runs as the bytes a client reads, at each level, with the message they make.
 
+use ai_core::{Approvals, Decision, OnError};
 use ai_provider::{
-    CancellationToken, ErrorClass, FileData, FilePart, ModelError, Source, StreamPart, ToolCall, ToolOutput,
-    ToolResult, UnifiedFinish,
+    CancellationToken, ErrorClass, FileData, FilePart, Message, ModelError, Source, StreamPart, TextPart,
+    ToolCall, ToolOutput, ToolResult, UnifiedFinish, UserMessage, UserPart,
 };
 use ai_testkit::{Script, ScriptedModel};
 use serde_json::json;
 
 use super::golden::assert_golden;
-use super::support::{agent, ask, run};
-use crate::{Agent, SSE_DONE, SseReader, UiProtocol, UiReducer, encode_sse};
+use super::support::{Ran, agent, run, run_with, tool_loop};
+use crate::{Agent, Hooks, SSE_DONE, SseReader, UiChunk, UiProtocol, UiReducer, encode_sse};
 
 fn file(data: &'static [u8]) -> Box<FilePart> {
     Box::new(FilePart::new("image/png", FileData::bytes(data)))
 }
 
+/// A run of some kind.
+struct Scenario {
+    name: &'static str,
+    agent: Agent,
+    /// Whether the user has said something in the middle.
+    steered: bool,
+}
+
+impl Scenario {
+    /// Plays it, with calls that ask allowed as soon as they do, and cancelled before this poll.
+    async fn play(self, protocol: UiProtocol, cancel_before: Option<usize>) -> (Ran, bool) {
+        let cancel = CancellationToken::new();
+        let steer =
+            UserMessage { parts: vec![UserPart::Text(TextPart::new("Shorter."))], ..Default::default() };
+        let history =
+            [Message::user("Go."), Message::assistant("It is a long"), Message::User(steer.clone())];
+        let history = history.into_iter().take(if self.steered { 3 } else { 1 });
+        let mut stream = self.agent.with_ui_protocol(protocol).stream(history, cancel.clone());
+        if self.steered {
+            stream.show_steering("u2", &steer);
+        }
+        let handle = stream.handle().clone();
+        let ran = run_with(stream, |poll| {
+            if cancel_before == Some(poll) {
+                cancel.cancel();
+            }
+            let _ = handle.decide(&"allowed".into(), Decision::approve());
+        });
+        let ran = ran.await;
+        (ran, cancel.is_cancelled())
+    }
+}
+
 /// Runs of every kind.
-fn scenarios() -> Vec<(&'static str, Agent)> {
+fn scenarios() -> Vec<Scenario> {
     let source = Source::Url {
         id: "s1".into(),
         url: "https://example.com/".to_owned(),
@@ -58,17 +92,28 @@ fn scenarios() -> Vec<(&'static str, Agent)> {
         })
         .part(StreamPart::ToolInputDelta { id: "a".into(), delta: "{\"te".to_owned() })
         .error(broken());
+    let again = Script::new()
+        .text("It begi")
+        .part(StreamPart::ToolCall(Box::new(ToolCall::new("a", "clock", "{}"))))
+        .error(broken());
     let model = ScriptedModel::new;
+    let denied = model().reply(Script::tool_reply("a", "denied", "{}")).reply(Script::text_reply("Well."));
+    let allowed =
+        model().reply(Script::tool_reply("allowed", "asks", "{}")).reply(Script::text_reply("Done."));
+    let again = model().reply(again).reply(Script::text_reply("It begins."));
+    let retries = Hooks::new().on_error(|_| async { Ok(OnError::Retry) });
+    let one = |name, agent| Scenario { name, agent, steered: false };
+    let in_place = tool_loop(&allowed).with_approvals(Approvals::InPlace);
     vec![
-        ("pieces", agent(&model().reply(pieces))),
-        ("tools", agent(&model().reply(tools).reply(Script::text_reply("Done.")))),
-        (
-            "denied",
-            agent(&model().reply(Script::tool_reply("a", "denied", "{}")).reply(Script::text_reply("Well."))),
-        ),
-        ("asks", agent(&model().reply(Script::tool_reply("a", "asks", "{}")))),
-        ("client", agent(&model().reply(Script::tool_reply("a", "client", "{}")))),
-        ("cut", agent(&model().reply(cut))),
+        one("pieces", agent(&model().reply(pieces))),
+        one("tools", agent(&model().reply(tools).reply(Script::text_reply("Done.")))),
+        one("denied", agent(&denied)),
+        one("asks", agent(&model().reply(Script::tool_reply("a", "asks", "{}")))),
+        one("allowed", Agent::new(in_place).with_message_id("m1")),
+        one("client", agent(&model().reply(Script::tool_reply("a", "client", "{}")))),
+        one("cut", agent(&model().reply(cut))),
+        one("again", agent(&again).with_hooks(retries)),
+        Scenario { steered: true, ..one("steered", agent(&model().reply(Script::text_reply("Long.")))) },
     ]
 }
 
@@ -76,8 +121,9 @@ fn scenarios() -> Vec<(&'static str, Agent)> {
 #[tokio::test]
 async fn whole_runs_have_their_golden_bytes_and_message() {
     for protocol in UiProtocol::ALL {
-        for (name, agent) in scenarios() {
-            let ran = run(ask(&agent.with_ui_protocol(protocol))).await;
+        for scenario in scenarios() {
+            let name = scenario.name;
+            let (ran, _) = scenario.play(protocol, None).await;
             let mut bytes = Vec::new();
             for chunk in &ran.chunks {
                 encode_sse(chunk, &mut bytes);
@@ -98,13 +144,44 @@ async fn whole_runs_have_their_golden_bytes_and_message() {
     }
 }
 
+/// [AL-26]
+#[tokio::test]
+async fn a_cancel_before_any_poll_of_them_gives_a_complete_message() {
+    for protocol in [UiProtocol::V5, UiProtocol::Latest] {
+        for at in 0..scenarios().len() {
+            let one = || scenarios().swap_remove(at);
+            let name = one().name;
+            let (whole, _) = one().play(protocol, None).await;
+            let mut aborted = 0;
+            for poll in 0.. {
+                // Playing it checks that it is complete.
+                let (ran, cancelled) = one().play(protocol, Some(poll)).await;
+                if matches!(ran.last(), UiChunk::Abort { .. }) {
+                    assert_eq!(
+                        aborted, poll,
+                        "{name} at {protocol}: a cancel is heard, but no later one was"
+                    );
+                    aborted += 1;
+                } else {
+                    // Too late: the run had failed, or its end was given.
+                    assert_eq!(ran.chunks, whole.chunks, "{name} at {protocol}, poll {poll}");
+                }
+                if !cancelled {
+                    break;
+                }
+            }
+            assert!(aborted > 5, "{name} at {protocol}: {aborted}");
+        }
+    }
+}
+
 /// [AL-208]
 #[tokio::test]
 async fn chunks_of_a_cancelled_run_fold_too() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let agent = agent(&ScriptedModel::new().reply(Script::text_reply("Hi.")));
-    let ran = run(agent.stream([ai_provider::Message::user("Go.")], cancel)).await;
+    let ran = run(agent.stream([Message::user("Go.")], cancel)).await;
     let mut reducer = UiReducer::new("");
     for chunk in ran.chunks {
         reducer.push(chunk).unwrap();
