@@ -264,6 +264,11 @@ impl Agent {
     ///
     /// The client goes on with the message it has, unless the run had not come to anything yet.
     pub fn resume(&self, stored: RunSnapshot, cancel: CancellationToken) -> AgentStream {
+        self.resume_with(stored, RunOptions::default().with_cancel(cancel))
+    }
+
+    /// Goes on with a stored run, with further options, as [`stream_with`](Self::stream_with) takes them.
+    pub fn resume_with(&self, stored: RunSnapshot, options: RunOptions) -> AgentStream {
         let mut run = stored.into_run();
         run.reopen();
         let begun = !run.steps().is_empty() || !run.pending_approvals().is_empty();
@@ -271,7 +276,6 @@ impl Agent {
         let waiting = run.pending_approvals();
         let there = waiting.into_iter().filter(|pending| pending.call.provider_executed);
         let steps = u32::try_from(run.steps().len()).unwrap_or(u32::MAX);
-        let options = RunOptions::default().with_cancel(cancel);
         let run = self.begin(steps, options, |options| self.tool_loop.resume(run, options));
         let stream = self.show(run, message_id);
         stream.waiting_for(there.map(|pending| pending.approval_id))

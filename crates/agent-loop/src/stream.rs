@@ -103,6 +103,11 @@ impl AgentStream {
         self.mapper.steer(UiChunk::SteeringMessage { id, parts });
     }
 
+    /// The chunk that tells a client of an attempt, as [`Chunks`] gives it.
+    pub fn attempt_chunk(&self, attempt: AttemptEvent) -> UiChunk {
+        attempt_chunk(attempt, &self.settings)
+    }
+
     /// The chunks alone, for a user interface.
     pub fn chunks(self) -> Chunks {
         Chunks(self)
@@ -178,7 +183,7 @@ impl Stream for Chunks {
         loop {
             return Poll::Ready(match ready!(Pin::new(&mut self.0).poll_next(cx)) {
                 Some(AgentEvent::Chunk(chunk)) => Some(chunk),
-                Some(AgentEvent::Attempt(attempt)) => Some(attempt_chunk(attempt, &self.0.settings)),
+                Some(AgentEvent::Attempt(attempt)) => Some(self.0.attempt_chunk(attempt)),
                 Some(AgentEvent::Step(..) | AgentEvent::End(_)) => continue,
                 None => None,
             });
