@@ -1,13 +1,14 @@
 use ai_core::Decision;
 use ai_provider::{Id, Message, UserPart};
 
-use super::effect::{CallAnswer, Effect};
+use super::effect::Effect;
 use super::fact::{NotAccepted, StopWhy, Ticket};
 use super::inbox::{Accepting, Start, row_of};
 use super::topic::{Admission, Phase, Reaction, Topic};
 use super::turn::{ParkedRow, SlotPhase};
 use crate::port::{Accepted, Refusal, Reply, StoreErrorKind, WhenLive};
 use crate::record::{Fate, Input, InputBody, Known, Queue, ReturnReason, RowId, StoredInput, TurnId};
+use crate::source::CallAnswer;
 
 /// How many inputs may wait on one topic: a person types a few; a program that does not look at receipts is stopped
 /// before it fills the memory.

@@ -1,11 +1,11 @@
-use ai_core::Decision;
-use ai_provider::{Id, ToolOutput};
+use ai_provider::Id;
 
 use super::fact::{StopWhy, Ticket};
 use crate::port::Reply;
 use crate::record::{
     AttemptId, Input, InputId, ReturnReason, RowId, RowStatus, StoredInput, Terminal, TopicStatus, TurnId,
 };
+use crate::source::CallAnswer;
 
 /// Something that shall be done. What comes of it is told as a [`Fact`](super::Fact).
 #[derive(Clone, Debug, PartialEq)]
@@ -90,15 +90,6 @@ impl BeginKind {
             Self::Resume { inputs, .. } => inputs.clone(),
         }
     }
-}
-
-/// What was said of a call that waited.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum CallAnswer {
-    /// By a person.
-    Decided(Decision),
-    /// By the client, who ran it.
-    Result(ToolOutput),
 }
 
 /// How an attempt is settled.

@@ -16,7 +16,7 @@ mod stop;
 mod topic;
 mod turn;
 
-pub(crate) use effect::{Begin, BeginKind, CallAnswer, Effect, Planned, Settle};
+pub(crate) use effect::{Begin, BeginKind, Effect, Planned, Settle};
 pub(crate) use fact::{End, Fact, NotAccepted, NotBegun, StopWhy, Ticket};
 pub(crate) use recover::Found;
 pub(crate) use topic::{Event, Reaction, Topic};

@@ -1,8 +1,8 @@
-use super::effect::CallAnswer;
 use super::inbox::Start;
 use super::topic::{Admission, LastTurn, Phase, Reaction, Topic};
 use super::turn::ParkedRow;
 use crate::record::{InputBody, Queue, ReturnReason, StoredInput, TopicState, TurnId};
+use crate::source::CallAnswer;
 use ai_core::Decision;
 
 /// What the store knows of a topic when its owner begins.

@@ -1,8 +1,8 @@
 use ai_provider::Id;
 
-use super::effect::CallAnswer;
 use super::fact::{StopWhy, Ticket};
 use crate::record::{AttemptId, Input, InputId, ReturnReason, RowId, RowStatus, StoredInput, TurnId};
+use crate::source::CallAnswer;
 
 /// A turn under way.
 #[derive(Clone, Debug)]

@@ -37,6 +37,19 @@ pub trait ReplayLog: fmt::Debug + Send + Sync + 'static {
         after: Option<u64>,
     ) -> Result<Option<Box<dyn LogReader>>, StoreError>;
 
+    /// Ends the log of an attempt whose writer is gone, under the lease of whoever owns the topic now: readers that
+    /// follow it get this as the last record, and nothing its writer may still append is seen. A log that is not there,
+    /// or has its last record, is left as it is.
+    ///
+    /// # Errors
+    /// If it is fenced, or the log does not answer.
+    async fn seal_orphan(
+        &self,
+        lease: &Lease,
+        attempt: AttemptId,
+        terminal: Terminal,
+    ) -> Result<(), StoreError>;
+
     /// Forgets the log of an attempt. Readers it has get what is left.
     ///
     /// # Errors

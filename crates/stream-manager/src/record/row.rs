@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use agent_loop::UiMessage;
-use ai_provider::{ErrorRecord, Message, Usage};
+use ai_provider::{AssistantMessage, ErrorRecord, Message, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -163,7 +163,10 @@ pub struct RowContent {
     /// The run, where it can go on: `RunSnapshot` as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Value>,
-    /// Why it failed.
+    /// What the model had said in a step that was cut: shown, and no fact of what follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<AssistantMessage>,
+    /// Why it failed, or was ended by a limit of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord>,
     /// What it took.
@@ -174,7 +177,7 @@ pub struct RowContent {
 impl RowContent {
     /// Content without messages for the model.
     pub fn new(ui: UiMessage) -> Self {
-        Self { ui: Known::Is(ui), messages: Vec::new(), run: None, error: None, usage: None }
+        Self { ui: Known::Is(ui), messages: Vec::new(), run: None, partial: None, error: None, usage: None }
     }
 
     /// Whether there is nothing to show.

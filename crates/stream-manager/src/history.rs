@@ -1,0 +1,85 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ai_provider::{AssistantMessage, AssistantPart, Message, TextPart};
+
+use crate::port::Conversation;
+use crate::record::{Author, Row, RowId, RowMessage, RowStatus};
+use crate::reminder::reminder;
+
+/// The rows that lead to this one, from the beginning, it included. `None` if it is not there, or its parents go round
+/// in a circle.
+pub(crate) fn path<'a>(conversation: &'a Conversation, leaf: &RowId) -> Option<Vec<&'a Row>> {
+    let rows: HashMap<&RowId, &Row> = conversation.rows.iter().map(|row| (&row.id, row)).collect();
+    let mut path = Vec::new();
+    let mut next = Some(leaf);
+    while let Some(id) = next {
+        let row = rows.get(id)?;
+        if path.len() == rows.len() {
+            return None;
+        }
+        path.push(*row);
+        next = row.parent.as_ref();
+    }
+    path.reverse();
+    Some(path)
+}
+
+/// The row that a conversation goes on from: the latest; of several answers to one message, the first that is complete.
+pub(crate) fn leaf(conversation: &Conversation) -> Option<&Row> {
+    let last = conversation.rows.last()?;
+    if last.author != Author::Assistant {
+        return Some(last);
+    }
+    let beside = conversation
+        .rows
+        .iter()
+        .filter(|row| row.author == Author::Assistant && row.parent == last.parent && row.turn == last.turn);
+    let complete = |row: &&Row| row.status.known() == Some(&RowStatus::Complete);
+    beside.clone().find(complete).or_else(|| beside.min_by_key(|row| row.slot))
+}
+
+/// What a model gets of these rows.
+pub(crate) fn for_model(rows: &[&Row], partials: Partials) -> Vec<Arc<Message>> {
+    rows.iter().flat_map(|row| row_for_model(row, partials)).collect()
+}
+
+/// What a model gets of one row.
+pub(crate) fn row_for_model(row: &Row, partials: Partials) -> Vec<Arc<Message>> {
+    let mut messages: Vec<_> = row.content.messages.iter().map(shown_to_model).collect();
+    if partials == Partials::Marked
+        && let Some(partial) = row.content.partial.as_ref().and_then(marked)
+    {
+        messages.push(Arc::new(Message::Assistant(partial)));
+    }
+    messages
+}
+
+pub(crate) fn shown_to_model(message: &RowMessage) -> Arc<Message> {
+    match message.steer {
+        Some(_) => reminder(&message.message),
+        None => Arc::clone(&message.message),
+    }
+}
+
+/// What a model gets of an answer that was cut: by a stop, a failure or a crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Partials {
+    /// Only its complete steps.
+    #[default]
+    LeftOut,
+    /// Its text too, with a mark behind it that says that it was cut.
+    Marked,
+}
+
+/// The text that was cut, with its mark. Reasoning and half calls are left out: neither can be replayed.
+fn marked(partial: &AssistantMessage) -> Option<AssistantMessage> {
+    let mut parts: Vec<_> =
+        partial.parts.iter().filter(|part| matches!(part, AssistantPart::Text(_))).cloned().collect();
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(AssistantPart::Text(TextPart::new("[The answer was cut off here.]")));
+    Some(AssistantMessage { parts, ..AssistantMessage::default() })
+}
