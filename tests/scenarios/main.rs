@@ -11,6 +11,7 @@
 
 mod conformance;
 mod conversation;
+mod drills;
 mod drops;
 mod faults;
 mod fuzz;

@@ -22,6 +22,7 @@ mod messages;
 mod protocol;
 mod random;
 mod retry;
+mod slow;
 mod steering;
 mod streams;
 pub(crate) mod support;
