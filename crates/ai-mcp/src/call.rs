@@ -16,7 +16,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::content;
 use crate::error::{McpError, McpErrorKind};
-use crate::shared::{Link, Shared};
+use crate::shared::{Link, SHUT_DOWN, Shared};
 use crate::text::line;
 
 /// Bytes of the message of a report of progress that are shown.
@@ -27,9 +27,9 @@ const REFUSAL_SHOWN: usize = 4_000;
 
 /// Calls a tool: progress as preliminary results, then the result. Dropping the stream tells the server that the call
 /// is off.
-pub(crate) fn stream(server: Weak<Shared>, tool: String, input: Value) -> ToolStream {
+pub(crate) fn stream(server: Weak<Shared>, name: String, tool: String, input: Value) -> ToolStream {
     let opened = async move {
-        match open(server, tool, input).await {
+        match open(server, name, tool, input).await {
             Ok(call) => stream::unfold(Some(call), next).boxed(),
             Err(error) => last(Err(error.into())),
         }
@@ -52,10 +52,9 @@ struct Call {
     abandoned: Abandoned,
 }
 
-async fn open(server: Weak<Shared>, tool: String, input: Value) -> Result<Call, McpError> {
+async fn open(server: Weak<Shared>, name: String, tool: String, input: Value) -> Result<Call, McpError> {
     let Some(server) = server.upgrade() else {
-        let message = "the application has dropped its MCP servers";
-        return Err(McpError::new(McpErrorKind::Unavailable, "?", message));
+        return Err(McpError::new(McpErrorKind::Unavailable, name, SHUT_DOWN));
     };
     let link = server.link()?;
     let mut params = CallToolRequestParams::new(tool);

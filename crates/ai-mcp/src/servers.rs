@@ -107,6 +107,13 @@ struct Server {
     _task: AbortOnDropHandle<()>,
 }
 
+impl Drop for Server {
+    /// The task ends by itself; tools are told from now on.
+    fn drop(&mut self) {
+        self.shared.lost(ServerState::Closed, None);
+    }
+}
+
 /// Which tools there were, compared by identity: see [`Shared::listed`].
 pub(crate) type Generation = Vec<Arc<[Arc<dyn Tool>]>>;
 

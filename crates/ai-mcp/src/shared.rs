@@ -15,6 +15,9 @@ use crate::status::{ServerInfo, ServerState};
 use crate::tool::McpTool;
 use crate::wire::tap::Wire;
 
+/// What a call is told when the application is done with the server.
+pub(crate) const SHUT_DOWN: &str = "it was shut down by the application";
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) name: String,
@@ -80,10 +83,10 @@ impl Shared {
         self.snapshot.send_modify(|now| {
             now.listed_at = listed_at;
             if *now.listing != listing {
-                let tools = listing.tools.iter().map(|tool| {
-                    Arc::new(McpTool::new(tool.clone(), Arc::downgrade(self), &self.settings))
-                        as Arc<dyn Tool>
-                });
+                let tools = listing
+                    .tools
+                    .iter()
+                    .map(|tool| Arc::new(McpTool::new(tool.clone(), self)) as Arc<dyn Tool>);
                 now.tools = tools.collect();
                 now.listing = Arc::new(listing);
             }
@@ -124,7 +127,7 @@ impl Shared {
                 self.wanted.notify_one();
                 format!("it is down{why}, and starting it again has failed; the call was not made")
             }
-            ServerState::Closed => "it was shut down by the application".to_owned(),
+            ServerState::Closed => SHUT_DOWN.to_owned(),
         };
         Err(McpError::new(McpErrorKind::Unavailable, &*self.name, message))
     }

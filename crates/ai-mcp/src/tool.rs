@@ -1,4 +1,4 @@
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ai_core::run::ApprovalVerdict;
@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::call;
 use crate::listing::Listed;
-use crate::settings::McpServer;
 use crate::shared::Shared;
 
 /// A tool of a server. It outlives connections: a call goes to the one there is.
@@ -18,17 +17,19 @@ pub(crate) struct McpTool {
     listed: Listed,
     schema: InputSchema,
     timeout: Option<Duration>,
+    server_name: String,
     /// Not owned: when the application drops its servers, they end.
     server: Weak<Shared>,
 }
 
 impl McpTool {
-    pub(crate) fn new(listed: Listed, server: Weak<Shared>, settings: &McpServer) -> Self {
+    pub(crate) fn new(listed: Listed, server: &Arc<Shared>) -> Self {
         Self {
             schema: InputSchema::new(listed.schema.clone()),
-            timeout: settings.call_timeout,
             listed,
-            server,
+            timeout: server.settings.call_timeout,
+            server_name: server.name.clone(),
+            server: Arc::downgrade(server),
         }
     }
 }
@@ -70,6 +71,6 @@ impl Tool for McpTool {
     }
 
     fn execute(&self, input: Value, _ctx: ToolContext) -> ToolStream {
-        call::stream(self.server.clone(), self.listed.remote.clone(), input)
+        call::stream(self.server.clone(), self.server_name.clone(), self.listed.remote.clone(), input)
     }
 }
