@@ -5,9 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ai_provider::{CallContext, CancellationToken, ErrorClass, ModelError};
+use ai_provider::{CallContext, CancelFlag, ErrorClass, ModelError};
 use tokio::time::{Instant, Sleep, sleep_until};
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 #[cfg(test)]
 mod tests;
@@ -68,8 +67,7 @@ impl Patience {
 /// What ends a call from outside: its token and its deadline.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    cancel: CancellationToken,
-    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    cancel: CancelFlag,
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -77,15 +75,14 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn new(ctx: &CallContext) -> Self {
         Self {
-            cancel: ctx.cancel.clone(),
-            cancelled: None,
+            cancel: CancelFlag::new(&ctx.cancel),
             deadline: ctx.deadline.map(Instant::from_std),
             timer: None,
         }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.cancel.is_set()
     }
 
     pub(crate) fn is_late(&self) -> bool {
@@ -105,8 +102,7 @@ impl Guard {
 
     /// Wakes the task when the call is over. Polled only while the call waits.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ModelError> {
-        let cancelled = self.cancelled.get_or_insert_with(|| Box::pin(self.cancel.clone().cancelled_owned()));
-        if cancelled.as_mut().poll(cx).is_ready() {
+        if self.cancel.poll(cx).is_ready() {
             return Poll::Ready(ModelError::cancelled());
         }
         let Some(deadline) = self.deadline else { return Poll::Pending };

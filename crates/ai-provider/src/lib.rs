@@ -25,6 +25,7 @@
 //! ```
 
 mod assembler;
+mod cancel;
 mod capabilities;
 mod context;
 mod embedding;
@@ -49,6 +50,7 @@ mod usage;
 mod warning;
 
 pub use assembler::{Assembled, Assembler, AssemblyLimits, IncompleteCall};
+pub use cancel::CancelFlag;
 pub use capabilities::{Capabilities, MediaSupport, StructuredOutput};
 pub use context::{CallContext, RequestId, RunScope, ScopeKey};
 pub use embedding::{EmbeddingModel, EmbeddingRequest, Embeddings};

@@ -3,7 +3,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use ai_provider::CancellationToken;
+use ai_provider::{CancelFlag, CancellationToken};
 use tokio::time::Sleep;
 
 use crate::run::Interruption;
@@ -13,20 +13,18 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// What can cut a run at any point: the caller's token, and the deadline. Runs only while polled.
 pub(super) struct Interrupt {
-    token: CancellationToken,
-    cancelled: Pin<Box<dyn Future<Output = ()> + Send>>,
+    cancel: CancelFlag,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl Interrupt {
-    pub(super) fn new(token: CancellationToken, deadline: Option<Instant>) -> Self {
-        let cancelled = Box::pin(token.clone().cancelled_owned());
+    pub(super) fn new(token: &CancellationToken, deadline: Option<Instant>) -> Self {
         let deadline = deadline.map(|at| Box::pin(tokio::time::sleep_until(at.into())));
-        Self { token, cancelled, deadline }
+        Self { cancel: CancelFlag::new(token), deadline }
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.token.is_cancelled()
+        self.cancel.is_set()
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -41,7 +39,7 @@ impl Interrupt {
     /// Whether the run is cut by now. Costs less than [`poll`](Self::poll), and wakes nobody for a cancel: for where
     /// something else is ready most of the time.
     pub(super) fn check(&mut self, cx: &mut Context<'_>) -> Poll<Interruption> {
-        if self.token.is_cancelled() {
+        if self.cancel.is_set() {
             return Poll::Ready(Interruption::Cancelled);
         }
         match &mut self.deadline {
@@ -52,7 +50,7 @@ impl Interrupt {
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Interruption> {
         match self.check(cx) {
-            Poll::Pending => self.cancelled.as_mut().poll(cx).map(|()| Interruption::Cancelled),
+            Poll::Pending => self.cancel.poll(cx).map(|()| Interruption::Cancelled),
             ready => ready,
         }
     }
