@@ -22,6 +22,10 @@ use crate::whole::WholeFramer;
 /// Bytes given to the framer at once: its buffer stays small, and in the cache, however large the chunks.
 const FEED: usize = 8 * 1024;
 
+/// Parts made of what is there before they are handed out one by one: the code of the decoder stays in the cache while
+/// it runs, and that of the layers above while they do.
+const BATCH: usize = 64;
+
 /// Chunks read in one poll before other tasks get their turn and the timers are looked at.
 const BURST: u32 = 32;
 
@@ -130,6 +134,9 @@ impl Reading {
         }
         let mut chunks = 0;
         loop {
+            if guard.is_late() {
+                self.expire();
+            }
             if let Some(part) = self.parts.pop() {
                 match part {
                     // A decoder that fails has not finished, whatever it said before.
@@ -142,11 +149,7 @@ impl Reading {
                 let error = self.failure.take().unwrap_or_else(no_finish);
                 return Poll::Ready(Step::Failed(self.report.complete(error)));
             }
-            if guard.is_late() {
-                self.interrupt(deadline_passed());
-                continue;
-            }
-            if self.decode() {
+            if self.decode_some() {
                 continue;
             }
             if !self.chunk.is_empty() {
@@ -166,6 +169,15 @@ impl Reading {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Decodes what is there, up to [`BATCH`] parts; says whether there was something.
+    fn decode_some(&mut self) -> bool {
+        let mut some = false;
+        while self.phase != Phase::Decoded && self.parts.len() < BATCH && self.decode() {
+            some = true;
+        }
+        some
     }
 
     /// Decodes the next event, or what the end of the body means; says whether there was one.
@@ -235,6 +247,19 @@ impl Reading {
             self.end(End::TrailingOver);
         } else {
             self.fail(error);
+        }
+    }
+
+    /// The deadline has passed: parts that wait for the consumer come too late as well.
+    fn expire(&mut self) {
+        match (self.phase, &self.trailing) {
+            (Phase::Decoded, Some(_)) => {}
+            (_, Some(_)) => self.interrupt(deadline_passed()),
+            (_, None) if self.failure.is_none() => {
+                self.parts = Parts::default();
+                self.fail(deadline_passed());
+            }
+            (_, None) => {}
         }
     }
 
