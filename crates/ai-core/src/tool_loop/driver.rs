@@ -1,3 +1,4 @@
+mod answering;
 mod calls;
 mod model;
 
@@ -7,14 +8,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ai_provider::{
-    Id, LanguageModel, Message, ModelError, Request, RequestId, StreamPart, ToolApprovalResponse, ToolCall,
-    ToolChoice, ToolOutput,
+    Id, LanguageModel, Message, Request, RequestId, ToolApprovalResponse, ToolCall, ToolChoice, ToolOutput,
 };
 use futures_util::FutureExt;
 use tracing::{Instrument, Span};
 
 use super::attempts::Attempts;
-use super::co::Co;
+use super::co::{Co, CoStream};
 use super::control::{StepOverrides, StepView};
 use super::event::{LoopEvent, ToolEvent};
 use super::handle::{Decision, Decisions};
@@ -26,6 +26,10 @@ use super::{Config, system};
 use crate::plugin::{AgentPlugins, RunPlugins};
 use crate::run::{Input, Interruption, Invalid, Next, PendingApproval, Prepared, Run, ToolRecord};
 use crate::tool::{Entry, ToolError, ToolSet};
+use answering::Answering;
+
+type LoopCo = Co<LoopEvent, Answering>;
+pub(super) type DriverStream = CoStream<LoopEvent, Answering>;
 
 /// Drives one run from its first poll to its end.
 pub(super) struct Driver {
@@ -37,7 +41,6 @@ pub(super) struct Driver {
     attempts: Arc<Attempts>,
     ids: Ids,
     step: Step,
-    held: Option<Said>,
     plugins: Option<RunPlugins>,
 }
 
@@ -80,12 +83,6 @@ impl Step {
     }
 }
 
-enum Said {
-    Part(StreamPart),
-    Failed(ModelError),
-    Over,
-}
-
 /// What the machine asked for, without a borrow of it.
 enum Todo {
     Prepare,
@@ -116,9 +113,8 @@ impl Driver {
             ids: Ids::beside(run.messages().iter().chain(run.new_messages())),
             live: Live::new(run, Arc::clone(&options.control), Arc::clone(&decisions)),
             step: Step::new(&config, None, StepOverrides::default(), options.request_ids.next()),
-            interrupt: Interrupt::new(options.cancel.clone(), options.deadline),
+            interrupt: Interrupt::new(&options.cancel, options.deadline),
             attempts: Arc::new(Attempts::new(Arc::clone(&options.control))),
-            held: None,
             plugins,
             config,
             options,
@@ -126,12 +122,12 @@ impl Driver {
         }
     }
 
-    pub(super) async fn drive(self, co: Co<LoopEvent>) {
+    pub(super) async fn drive(self: Box<Self>, co: LoopCo) {
         let span = self.config.traced.agent(self.config.name.as_deref(), self.config.model.target());
         self.run(co, span.clone()).instrument(span).await;
     }
 
-    async fn run(mut self, co: Co<LoopEvent>, span: Span) {
+    async fn run(mut self: Box<Self>, co: LoopCo, span: Span) {
         self.live.trace(self.config.traced, span);
         if let Err(by) = self.begin().await {
             self.live.interrupt(by);
@@ -139,7 +135,11 @@ impl Driver {
         loop {
             let done = match self.todo() {
                 Todo::Prepare => self.prepare().await,
-                Todo::CallModel => self.call_model(&co).await,
+                Todo::CallModel => {
+                    let (driver, done) = self.call_model(&co).await;
+                    self = driver;
+                    done
+                }
                 Todo::Repair(calls) => self.repair(calls).await,
                 Todo::Decide(calls) => self.decide(&co, calls).await,
                 Todo::CallTools(calls) => self.call_tools(&co, calls).await,
@@ -259,7 +259,7 @@ impl Driver {
 
     async fn await_approval(
         &mut self,
-        co: &Co<LoopEvent>,
+        co: &LoopCo,
         pending: Vec<PendingApproval>,
     ) -> Result<(), Interruption> {
         for pending in &pending {
@@ -274,7 +274,7 @@ impl Driver {
     }
 
     /// Takes a decision, and those that came with it.
-    async fn answer(&mut self, co: &Co<LoopEvent>, pending: Vec<PendingApproval>, decision: (Id, Decision)) {
+    async fn answer(&mut self, co: &LoopCo, pending: Vec<PendingApproval>, decision: (Id, Decision)) {
         let mut pending: HashMap<_, _> =
             pending.into_iter().map(|pending| (pending.call.id, pending.approval_id)).collect();
         let mut next = Some(decision);
@@ -291,7 +291,7 @@ impl Driver {
 
     /// Hands out the steps that have become complete. Calls that never ran have results too: they are shown
     /// before the step ends.
-    async fn hand_out_steps(&mut self, co: &Co<LoopEvent>) {
+    async fn hand_out_steps(&mut self, co: &LoopCo) {
         while let Some(record) = self.live.next_complete_step() {
             for tool in &record.tools {
                 if self.step.finished.insert(tool.result.tool_call_id.clone()) {
@@ -305,7 +305,7 @@ impl Driver {
     }
 
     /// The consumer has asked for more and only the end is left: the finish is claimed.
-    async fn finish(&mut self, co: &Co<LoopEvent>) {
+    async fn finish(&mut self, co: &LoopCo) {
         if self.interrupt.is_cancelled() {
             self.live.interrupt(Interruption::Cancelled);
             self.hand_out_steps(co).await;

@@ -49,6 +49,11 @@ impl Live {
         (self.traced, self.span) = (traced, span);
     }
 
+    /// Where the run is noted.
+    pub(super) fn span(&self) -> &Span {
+        &self.span
+    }
+
     pub(super) fn run(&self) -> &Run {
         &self.run
     }

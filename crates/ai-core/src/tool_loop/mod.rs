@@ -41,8 +41,7 @@ use crate::plugin::{AgentPlugins, CallParams};
 use crate::run::{ApprovalVerdict, LoopGuard, Run, RunConfig};
 use crate::spans::Traced;
 use crate::tool::{InvalidCall, Repair, ToolContext, ToolSet};
-use co::CoStream;
-use driver::Driver;
+use driver::{Driver, DriverStream};
 use policy::ApprovalPolicy;
 use tools::ToolPolicy;
 
@@ -318,8 +317,8 @@ impl ToolLoop {
     /// Goes on with a stored run. It starts at this loop's model, with an empty scope.
     pub fn resume(&self, run: Run, options: RunOptions) -> (RunHandle, LoopStream) {
         let (handle, decisions) = RunHandle::new(options.cancel.clone());
-        let driver = Driver::new(Arc::clone(&self.0), run, options, decisions);
-        (handle, LoopStream(CoStream::new(|co| driver.drive(co))))
+        let driver = Box::new(Driver::new(Arc::clone(&self.0), run, options, decisions));
+        (handle, LoopStream(DriverStream::new(|co| driver.drive(co))))
     }
 }
 
@@ -357,7 +356,7 @@ fn system(text: String) -> Arc<Message> {
 }
 
 /// The events of a run; [`LoopEvent::End`] is the last. Dropping it cancels the run.
-pub struct LoopStream(CoStream<LoopEvent>);
+pub struct LoopStream(DriverStream);
 
 impl Stream for LoopStream {
     type Item = LoopEvent;

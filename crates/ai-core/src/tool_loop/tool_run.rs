@@ -75,7 +75,7 @@ fn guarded(tool: Arc<dyn Tool>, call: &ToolCall, ctx: ToolContext, limit: Option
         }
     });
     let mut yields = Box::pin(AssertUnwindSafe(execute.flatten()).catch_unwind());
-    Box::pin(CoStream::new(move |co| async move {
+    Box::pin(CoStream::new(move |co: Co<_>| async move {
         let mut clock = Clock::start(limit);
         loop {
             let next = future::poll_fn(|cx| match clock.poll(cx) {

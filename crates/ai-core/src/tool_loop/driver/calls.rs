@@ -7,11 +7,10 @@ use std::task::Poll;
 use ai_provider::{ToolCall, ToolOutput, ToolResult};
 use futures_util::FutureExt;
 
-use super::super::co::Co;
 use super::super::event::{LoopEvent, ToolEvent};
 use super::super::policy::ApprovalPolicy;
 use super::super::tools::{Job, Tools};
-use super::{Driver, guarded};
+use super::{Driver, LoopCo, guarded};
 use crate::run::{ApprovalVerdict, Input, Interruption, Next, ToolRecord, ToolStatus};
 use crate::tool::{InvalidCall, ToolContext};
 
@@ -49,11 +48,7 @@ impl Driver {
         Ok(())
     }
 
-    pub(super) async fn decide(
-        &mut self,
-        co: &Co<LoopEvent>,
-        calls: Vec<ToolCall>,
-    ) -> Result<(), Interruption> {
+    pub(super) async fn decide(&mut self, co: &LoopCo, calls: Vec<ToolCall>) -> Result<(), Interruption> {
         let mut verdicts = Vec::with_capacity(calls.len());
         for job in self.jobs(calls) {
             let verdict = match job {
@@ -88,11 +83,7 @@ impl Driver {
         Ok(())
     }
 
-    pub(super) async fn call_tools(
-        &mut self,
-        co: &Co<LoopEvent>,
-        calls: Vec<ToolCall>,
-    ) -> Result<(), Interruption> {
+    pub(super) async fn call_tools(&mut self, co: &LoopCo, calls: Vec<ToolCall>) -> Result<(), Interruption> {
         let mut jobs = Vec::with_capacity(calls.len());
         for job in self.jobs(calls) {
             match job {
@@ -127,7 +118,7 @@ impl Driver {
     }
 
     /// Ends the calls that are left: those that run are cut, the others never run.
-    async fn cut_siblings(&mut self, co: &Co<LoopEvent>) {
+    async fn cut_siblings(&mut self, co: &LoopCo) {
         let mut records = self.live.cut_tools();
         let cut: HashSet<_> = records.iter().map(|record| record.result.tool_call_id.clone()).collect();
         if let Next::CallTools { calls } = self.live.run().next() {
@@ -145,7 +136,7 @@ impl Driver {
         }
     }
 
-    async fn tool_finished(&mut self, co: &Co<LoopEvent>, record: Box<ToolRecord>) {
+    async fn tool_finished(&mut self, co: &LoopCo, record: Box<ToolRecord>) {
         self.step.finished.insert(record.result.tool_call_id.clone());
         self.live.feed(Input::ToolFinished(record.clone()));
         co.give(LoopEvent::Tool(ToolEvent::Finished(record))).await;

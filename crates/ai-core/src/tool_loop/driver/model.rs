@@ -1,29 +1,48 @@
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use ai_provider::{
-    Assembled, AssistantMessage, CallContext, ErrorClass, Id, ModelError, ModelStream, Request, RetryError,
-    StreamPart, ToolCall,
+    Assembled, AssistantMessage, CallContext, Id, ModelError, ModelStream, Request, RetryError, StreamPart,
+    ToolCall,
 };
 use futures_util::stream;
 use serde_json::Value;
 use tracing::Span;
 
-use super::super::attempts::Attempts;
-use super::super::co::Co;
 use super::super::control::{OnError, StepFailure};
 use super::super::event::{LoopEvent, StepReset, StepStart};
-use super::super::interrupt::Interrupt;
-use super::{Driver, Said, guarded};
+use super::answering::{Answering, Ended};
+use super::{Driver, LoopCo, guarded};
 use crate::panic::model_panicked;
 use crate::run::{Answer, Input, Interruption};
 use crate::tool::ToolError;
 
 /// The model's part of a step.
 impl Driver {
-    pub(super) async fn call_model(&mut self, co: &Co<LoopEvent>) -> Result<(), Interruption> {
+    pub(super) async fn call_model(
+        mut self: Box<Self>,
+        co: &LoopCo,
+    ) -> (Box<Self>, Result<(), Interruption>) {
+        let (stream, span) = match self.ask(co).await {
+            Ok(Some(asked)) => asked,
+            Ok(None) => return (self, Ok(())),
+            Err(by) => return (self, Err(by)),
+        };
+        let answering = co.lend(Box::new(Answering::new(self, stream, span))).await;
+        let (mut driver, span, end) = answering.into_parts();
+        let done = match end {
+            Ended::Over => {
+                driver.answered(&span);
+                Ok(())
+            }
+            Ended::Failed(error) => driver.model_failed(co, &span, error).await,
+            Ended::Cut(by) => Err(by),
+        };
+        (driver, done)
+    }
+
+    /// Calls the model. Nothing comes of it where the request could not be made.
+    async fn ask(&mut self, co: &LoopCo) -> Result<Option<(ModelStream, Span)>, Interruption> {
         let target = self.step.model.target().clone();
         co.give(LoopEvent::StepStart(StepStart::new(self.live.run().step(), target.clone()))).await;
         let ctx = CallContext::new()
@@ -35,7 +54,10 @@ impl Driver {
             .with_events(Arc::clone(&self.attempts) as _);
         let request = match self.changed_request().await? {
             Ok(request) => request,
-            Err(error) => return self.model_failed(co, &Span::none(), error).await,
+            Err(error) => {
+                self.model_failed(co, &Span::none(), error).await?;
+                return Ok(None);
+            }
         };
         let span = self.config.traced.chat(&target, &request);
         let call = || span.in_scope(|| self.step.model.stream(request, ctx));
@@ -46,36 +68,20 @@ impl Driver {
         }
         self.live.begin_answer();
         self.ids.begin();
-        let mut finished = false;
-        loop {
-            match self.hear(&mut stream, &span, co).await? {
-                Said::Part(mut part) => {
-                    self.ids.unify(&mut part);
-                    self.mark(&mut part);
-                    if let Err(error) = self.live.hear(&part) {
-                        return self.model_failed(co, &span, error).await;
-                    }
-                    finished |= matches!(part, StreamPart::Finish(_));
-                    co.give(LoopEvent::Part(part)).await;
-                }
-                Said::Failed(error) => return self.model_failed(co, &span, error).await,
-                Said::Over if finished => break,
-                Said::Over => {
-                    let text = "the stream ended before the answer was complete";
-                    return self.model_failed(co, &span, ModelError::new(ErrorClass::Incomplete, text)).await;
-                }
-            }
-        }
+        Ok(Some((stream, span)))
+    }
+
+    /// The answer is whole.
+    fn answered(&mut self, span: &Span) {
         let assembled = self.live.end_answer();
-        self.config.traced.chat_ended(&span, &assembled);
-        let mut answer = Answer::new(target, assembled);
+        self.config.traced.chat_ended(span, &assembled);
+        let mut answer = Answer::new(self.step.model.target().clone(), assembled);
         answer.invalid = self.invalid(&answer.assembled);
         self.live.feed(Input::Answered(Box::new(answer)));
         // Nobody here decides about calls at the provider that ask for consent: a person does.
         for pending in self.live.run().pending_approvals() {
             self.decisions.ask(pending.call.id);
         }
-        Ok(())
     }
 
     /// The request of the step as the plugins have it.
@@ -88,7 +94,7 @@ impl Driver {
     }
 
     /// Calls of tools that are known only at run time say so.
-    fn mark(&self, part: &mut StreamPart) {
+    pub(super) fn mark(&self, part: &mut StreamPart) {
         let (name, dynamic) = match part {
             StreamPart::ToolCall(call) => (&call.name, &mut call.dynamic),
             StreamPart::ToolInputStart { tool_name, dynamic, .. } => (&*tool_name, dynamic),
@@ -113,32 +119,9 @@ impl Driver {
         }
     }
 
-    /// The next item of the model, after the attempt events that came before it.
-    async fn hear(
-        &mut self,
-        stream: &mut ModelStream,
-        span: &Span,
-        co: &Co<LoopEvent>,
-    ) -> Result<Said, Interruption> {
-        loop {
-            while let Some(attempt) = self.attempts.pop() {
-                co.give(LoopEvent::Attempt(Box::new(attempt))).await;
-            }
-            if let Some(said) = self.held.take() {
-                return Ok(said);
-            }
-            let (interrupt, attempts) = (&mut self.interrupt, &self.attempts);
-            let said = poll_fn(|cx| poll_model(interrupt, attempts, stream, span, cx)).await?;
-            match said {
-                Some(said) if self.attempts.is_empty() => return Ok(said),
-                said => self.held = said,
-            }
-        }
-    }
-
     async fn model_failed(
         &mut self,
-        co: &Co<LoopEvent>,
+        co: &LoopCo,
         span: &Span,
         error: ModelError,
     ) -> Result<(), Interruption> {
@@ -172,26 +155,4 @@ impl Driver {
 /// were made already where there is a [`RetryError`]; and what the provider's own tools do is not known.
 fn repeatable(error: &ModelError, partial: &AssistantMessage) -> bool {
     RetryError::of(error).is_none() && !partial.tool_calls().any(|call| call.provider_executed)
-}
-
-/// One poll of the model: the interruption first, so that a cancel before a poll wins over an item that is
-/// ready. `None` where only attempt events came.
-fn poll_model(
-    interrupt: &mut Interrupt,
-    attempts: &Attempts,
-    stream: &mut ModelStream,
-    span: &Span,
-    cx: &mut Context<'_>,
-) -> Poll<Result<Option<Said>, Interruption>> {
-    if let Poll::Ready(by) = interrupt.check(cx) {
-        return Poll::Ready(Err(by));
-    }
-    let polled = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| stream.as_mut().poll_next(cx))));
-    match polled.unwrap_or_else(|panic| Poll::Ready(Some(Err(model_panicked(&*panic))))) {
-        Poll::Ready(Some(Ok(part))) => Poll::Ready(Ok(Some(Said::Part(part)))),
-        Poll::Ready(Some(Err(error))) => Poll::Ready(Ok(Some(Said::Failed(error)))),
-        Poll::Ready(None) => Poll::Ready(Ok(Some(Said::Over))),
-        Poll::Pending if attempts.is_empty() => interrupt.poll(cx).map(Err),
-        Poll::Pending => Poll::Ready(Ok(None)),
-    }
 }
