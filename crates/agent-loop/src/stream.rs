@@ -22,7 +22,7 @@ pub enum AgentEvent {
     /// Something for the user interface.
     Chunk(UiChunk),
     /// A model call is tried again, elsewhere or with another key.
-    Attempt(AttemptEvent),
+    Attempt(Box<AttemptEvent>),
     /// A step is complete, and the run as it stands after it. Comes after the step's last chunk.
     Step(Arc<StepRecord>, RunSnapshot),
     /// The run is over. Comes after its last chunk; nothing follows.
@@ -124,6 +124,15 @@ impl Stream for AgentStream {
                 return Poll::Ready(Some(event));
             }
             match ready!(Pin::new(&mut this.events).poll_next(cx)) {
+                Some(LoopEvent::Part(part)) => {
+                    let Some(chunk) = this.mapper.part(part, &mut this.ready).map(AgentEvent::Chunk) else {
+                        continue;
+                    };
+                    if this.ready.is_empty() {
+                        return Poll::Ready(Some(chunk));
+                    }
+                    this.ready.push_back(chunk);
+                }
                 Some(LoopEvent::End(end)) => {
                     this.mapper.end(&end, &mut this.ready);
                     this.end = Some(end);
@@ -183,7 +192,7 @@ impl Stream for Chunks {
         loop {
             return Poll::Ready(match ready!(Pin::new(&mut self.0).poll_next(cx)) {
                 Some(AgentEvent::Chunk(chunk)) => Some(chunk),
-                Some(AgentEvent::Attempt(attempt)) => Some(self.0.attempt_chunk(attempt)),
+                Some(AgentEvent::Attempt(attempt)) => Some(self.0.attempt_chunk(*attempt)),
                 Some(AgentEvent::Step(..) | AgentEvent::End(_)) => continue,
                 None => None,
             });

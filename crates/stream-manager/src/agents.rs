@@ -174,7 +174,7 @@ impl Stream for Turns {
             AgentEvent::Chunk(chunk) => TurnEvent::Chunk(chunk),
             AgentEvent::Step(_, run) => TurnEvent::Step(self.added(run.run().new_messages())),
             AgentEvent::End(outcome) => TurnEvent::End(Box::new(self.ending(&outcome))),
-            AgentEvent::Attempt(attempt) => TurnEvent::Chunk(self.stream.attempt_chunk(attempt)),
+            AgentEvent::Attempt(attempt) => TurnEvent::Chunk(self.stream.attempt_chunk(*attempt)),
             _ => TurnEvent::Step(Vec::new()),
         }))
     }

@@ -114,7 +114,7 @@ async fn clients_are_told_of_attempts_in_passing() {
 async fn the_full_events_stay_on_this_side() {
     let events: Vec<_> = start(&agent()).collect().await;
     let told = events.into_iter().filter_map(|event| match event {
-        AgentEvent::Attempt(attempt) => Some(attempt),
+        AgentEvent::Attempt(attempt) => Some(*attempt),
         _ => None,
     });
     assert_eq!(told.collect::<Vec<_>>(), attempts());

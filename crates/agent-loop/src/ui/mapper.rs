@@ -89,10 +89,13 @@ impl Mapper {
     /// Takes an event other than the end, which [`end`](Self::end) takes.
     pub(crate) fn event(&mut self, event: LoopEvent, out: &mut Out) {
         match event {
-            LoopEvent::Part(part) => self.part(part, out),
+            LoopEvent::Part(part) => {
+                let chunk = self.part(part, out);
+                out.extend(chunk.map(AgentEvent::Chunk));
+            }
             LoopEvent::StepStart(_) => self.step_start(out),
             LoopEvent::Tool(event) => self.tool(event, out),
-            LoopEvent::Attempt(attempt) => out.push_back(AgentEvent::Attempt(*attempt)),
+            LoopEvent::Attempt(attempt) => out.push_back(AgentEvent::Attempt(attempt)),
             LoopEvent::StepReset(_) => self.step_reset(out),
             LoopEvent::StepEnd(record, snapshot) => {
                 self.end_blocks(out);
@@ -163,21 +166,19 @@ impl Mapper {
         }
     }
 
-    fn part(&mut self, part: StreamPart, out: &mut Out) {
+    /// What a part of the answer shows, behind what it may have put out before. Deltas, which are nearly all that
+    /// comes, are the same at every level.
+    pub(crate) fn part(&mut self, part: StreamPart, out: &mut Out) -> Option<UiChunk> {
         let chunk = match part {
             StreamPart::TextDelta { id, delta, metadata } => {
                 let provider_metadata = self.settings.metadata(metadata);
-                if delta.is_empty() && provider_metadata.is_none() {
-                    return;
-                }
-                UiChunk::TextDelta { id, delta, provider_metadata }
+                let shown = !delta.is_empty() || provider_metadata.is_some();
+                return shown.then_some(UiChunk::TextDelta { id, delta, provider_metadata });
             }
             StreamPart::ReasoningDelta { id, delta, metadata } => {
                 let provider_metadata = self.settings.metadata(metadata);
-                if delta.is_empty() && provider_metadata.is_none() {
-                    return;
-                }
-                UiChunk::ReasoningDelta { id, delta, provider_metadata }
+                let shown = !delta.is_empty() || provider_metadata.is_some();
+                return shown.then_some(UiChunk::ReasoningDelta { id, delta, provider_metadata });
             }
             StreamPart::TextStart { id, metadata } => {
                 self.begin(Kind::Text, &id, Open::default());
@@ -219,7 +220,7 @@ impl Mapper {
                 if let Some(open) = self.open.get_mut(&(Kind::Input, id.clone())) {
                     open.input.push_str(&delta);
                 }
-                UiChunk::ToolInputDelta { tool_call_id: id, input_text_delta: delta }
+                return Some(UiChunk::ToolInputDelta { tool_call_id: id, input_text_delta: delta });
             }
             StreamPart::ToolCall(call) => self.call(*call),
             StreamPart::ToolResult(result) => {
@@ -235,35 +236,26 @@ impl Mapper {
             }
             StreamPart::ToolApprovalRequest(request) => {
                 tracing::warn!(call = %request.tool_call_id, "an approval was asked for a call that never came");
-                return;
+                return None;
             }
-            StreamPart::Source(source) => match self.settings.source(*source) {
-                Some(chunk) => chunk,
-                None => return,
+            StreamPart::Source(source) => self.settings.source(*source)?,
+            StreamPart::File(file) => UiChunk::File {
+                url: url(&file)?,
+                media_type: file.media_type,
+                provider_metadata: self.settings.metadata(file.metadata),
             },
-            StreamPart::File(file) => match url(&file) {
-                Some(url) => UiChunk::File {
-                    url,
-                    media_type: file.media_type,
-                    provider_metadata: self.settings.metadata(file.metadata),
-                },
-                None => return,
-            },
-            StreamPart::ReasoningFile(file) => match url(&file) {
-                Some(url) => UiChunk::ReasoningFile {
-                    url,
-                    media_type: file.media_type,
-                    provider_metadata: self.settings.metadata(file.metadata),
-                },
-                None => return,
+            StreamPart::ReasoningFile(file) => UiChunk::ReasoningFile {
+                url: url(&file)?,
+                media_type: file.media_type,
+                provider_metadata: self.settings.metadata(file.metadata),
             },
             StreamPart::Custom(custom) => UiChunk::Custom {
                 kind: custom.kind,
                 provider_metadata: self.settings.metadata(custom.metadata),
             },
-            _ => return,
+            _ => return None,
         };
-        self.push(out, chunk);
+        self.settings.protocol.adapt(chunk)
     }
 
     fn tool(&mut self, event: ToolEvent, out: &mut Out) {
