@@ -10,10 +10,11 @@
 //! | that any cutting of the bytes gives the same parts | [`Cut`] |
 //! | an adapter against recorded traffic of real providers | [`recordings`] |
 //! | everything a provider must hold, in one call | [`conformance`] |
+//! | what keeps conversations: failing stores, and everything a store must hold | `store` (feature `store`) |
 //! | what a stream gave | [`collect`], [`fold`], [`check_order`] |
 //!
-//! Everything stands under the feature `provider`, which is on by default, but for the program `replay` and its
-//! parts: feature `replay`.
+//! Everything stands under the feature `provider`, which is on by default, but for `store`, and for the program
+//! `replay` and its parts: features of these names.
 //!
 //! # Example
 //!
@@ -50,6 +51,8 @@ pub mod recordings;
 pub mod replay;
 #[cfg(feature = "provider")]
 mod script;
+#[cfg(feature = "store")]
+pub mod store;
 #[cfg(feature = "provider")]
 mod stream;
 #[cfg(feature = "provider")]

@@ -17,7 +17,8 @@ use crate::record::{
 /// [`Unavailable`](super::StoreErrorKind::Unavailable) does no harm.
 ///
 /// Methods that take a [`Lease`] are fenced: if the topic has seen a greater epoch, they are refused as
-/// [`Fenced`](super::StoreErrorKind::Fenced) and write nothing. The epoch of a write counts as seen.
+/// [`Fenced`](super::StoreErrorKind::Fenced) and write nothing. The epoch of a write counts as seen, also where the
+/// write finds nothing to do.
 #[async_trait]
 pub trait ConversationStore: fmt::Debug + Send + Sync + 'static {
     /// Writes down an input. Open to every node, owner or not. The first input of a topic creates it.
