@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use ai_openai::Dialect;
+use ai::openai::Dialect;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
@@ -25,9 +25,9 @@ Examples:
   chat talk --root .
       A conversation in which the model may read the files of this folder.
 
-Models are named PROVIDER:MODEL. Providers known by name: openai, anthropic, google, xai, deepseek, groq,
-mistral, openrouter, alibaba, moonshot, perplexity, ollama, lmstudio, vllm, llama.cpp, azure; others by --base-url
-or in the configuration file.";
+Models are named PROVIDER:MODEL. Providers known by name: openai (Responses), openai-chat (Chat Completions),
+anthropic, google, azure, xai, deepseek, groq, mistral, openrouter, alibaba, moonshot, perplexity, ollama, lmstudio,
+vllm, llama.cpp; others by --base-url or in the configuration file (chat config example).";
 
 /// Ask any language model from the terminal.
 #[derive(Debug, Parser)]
@@ -65,6 +65,18 @@ a question.")]
     /// MCP servers of the configuration file
     #[command(subcommand)]
     Mcp(Mcp),
+    /// List the models a provider offers
+    #[command(after_help = "\
+Examples:
+  chat models --provider anthropic
+  chat models --provider local --json
+  chat models --model groq:any
+
+Each line begins with what --model takes. Without --provider the provider is that of the model which would be asked.")]
+    Models(Models),
+    /// Check the configuration file, or show an example of one
+    #[command(subcommand)]
+    Config(ConfigCommand),
 }
 
 /// `chat mcp`.
@@ -82,6 +94,32 @@ Servers stand in the configuration file:
 
 Exit codes: 0 all are ready, 1 one is not, 2 the configuration makes no sense.")]
     List,
+}
+
+/// `chat models`.
+#[derive(Debug, Args)]
+pub(crate) struct Models {
+    /// The provider: one of the configuration file, or one that is known by name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Print a JSON array, with all that the provider says of each model
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `chat config`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say all that is wrong with the configuration file, by line
+    #[command(after_help = "\
+No request is made, and no program is run that would print a key. Exit codes: 0 nothing is wrong, 1 something is, 2 \
+there is no file, or it cannot be read.")]
+    Check,
+    /// Print a file with every field there is, switched off, to begin with
+    #[command(after_help = "\
+Example:
+  chat config example > ~/.config/chat/config.toml")]
+    Example,
 }
 
 /// `chat ask`.

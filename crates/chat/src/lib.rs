@@ -6,22 +6,30 @@
 //! | part | what it is |
 //! |---|---|
 //! | `cli`, `config`, `setup` | flags, file and environment, merged by one pure function |
-//! | `models`, `demo` | the model a setup names; the model inside the program |
+//! | `models`, `secrets`, `demo` | the model a setup names; its keys; the model inside the program |
+//! | `assemble`, `prices`, `log` | the agent with its limits; what it costs; what is logged |
+//! | `check`, `catalogue` | what is wrong with a configuration; what a provider offers |
 //! | `tools` | clock, calculator, files under one folder |
 //! | `session`, `ask`, `talk` | one answer; one question; a conversation |
 //! | `mcp`, `consent` | tools of MCP servers; whether a tool with effects may run |
 //! | `render`, `view`, `failure` | what the user sees of all that |
 
 mod ask;
+mod assemble;
 mod attempts;
+mod catalogue;
+mod check;
 mod cli;
 mod config;
 mod consent;
 mod demo;
 mod failure;
+mod log;
 mod mcp;
 mod models;
+mod prices;
 mod render;
+mod secrets;
 mod session;
 mod setup;
 mod talk;
@@ -29,13 +37,13 @@ mod text;
 mod tools;
 mod view;
 
-use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, Mcp};
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::view::View;
@@ -55,7 +63,6 @@ pub fn run() -> ExitCode {
         let _ = Cli::command().print_help();
         return ExitCode::SUCCESS;
     };
-    log(cli.options.verbose);
     let mut view = View::new(matches!(command, Command::Ask(ask) if ask.json));
     match execute(&cli, command, &mut view) {
         Ok(code) => code.into(),
@@ -73,40 +80,43 @@ fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure>
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the program cannot start: {error}")))?;
+    let path = config_path(cli.options.config.as_deref());
     let result = runtime.block_on(async {
-        if let Command::Mcp(Mcp::List) = command {
-            return mcp::show(&session::read_config(&cli.options)?, view).await;
+        match command {
+            // A file that is not understood can still be checked.
+            Command::Config(command) => check::run(*command, path).await,
+            Command::Models(models) => {
+                catalogue::list(models, &cli.options.flags(), &configured(cli, path)?).await.map(|()| 0)
+            }
+            Command::Mcp(Mcp::List) => mcp::show(&configured(cli, path)?, view).await,
+            Command::Ask(_) | Command::Talk => {
+                let session = Session::open(&cli.options, &configured(cli, path)?, view).await?;
+                let result = match command {
+                    Command::Ask(ask) => ask::ask(&session, ask, view).await.map(|()| 0),
+                    _ => talk::talk(&session, view).await,
+                };
+                session.close().await;
+                result
+            }
         }
-        let session = Session::open(&cli.options, view).await?;
-        let result = match command {
-            Command::Talk => talk::talk(&session, view).await,
-            Command::Ask(ask) => ask::ask(&session, ask, view).await.map(|()| 0),
-            Command::Mcp(_) => Ok(0),
-        };
-        session.close().await;
-        result
     });
     // A read of standard input that nobody waits for any more must not hold up the end.
     runtime.shutdown_background();
     result
 }
 
-/// Logs of our own layers, on standard error. Those of other libraries may hold what was sent, and are there only
-/// if `RUST_LOG` asks for them.
-fn log(verbose: u8) {
-    let level = match verbose {
-        0 => "off",
-        1 => "debug",
-        _ => "trace",
+/// The configuration, with the log it asks for.
+fn configured(cli: &Cli, path: Option<PathBuf>) -> Result<Config, Failure> {
+    let config = match path {
+        Some(path) => Config::read(&path).map_err(|error| Failure::usage(error.to_string()))?,
+        None => Config::default(),
     };
-    let ours = ["ai_provider", "ai_http", "ai_openai", "ai_core", "ai_mcp", "agent_loop", "chat"];
-    let usual = ours.map(|name| format!("{name}={level}")).join(",");
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(asked) if !asked.is_empty() => asked,
-        _ => usual,
-    };
-    let (filter, colour) = (EnvFilter::builder().parse_lossy(filter), std::io::stderr().is_terminal());
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
-    let _ = log.try_init();
+    log::start(cli.options.verbose, &config.tracing)?;
+    Ok(config)
+}
+
+/// The configuration file: the one that is named, or the usual one if it is there.
+fn config_path(named: Option<&Path>) -> Option<PathBuf> {
+    let usual = || config::default_path(|name| std::env::var(name).ok()).filter(|path| path.exists());
+    named.map(Path::to_owned).or_else(usual)
 }

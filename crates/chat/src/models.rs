@@ -1,137 +1,203 @@
-//! Makes the model a setup names.
+//! Makes the model a setup names, from the built-in providers of the SDK.
 
-use std::env::VarError;
 use std::sync::Arc;
 
-use ai_anthropic::Anthropic;
-use ai_google::Google;
-use ai_openai::{Dialect, OpenAi};
-use ai_provider::{ApiKey, Keys, LanguageModel, ModelError, Provider};
+use ai::Registry;
+use ai::builtin::builtin;
+use ai_provider::{ApiKey, JsonObject, LanguageModel, Provider};
 use retry::{Fallback, RetryPolicy};
+use serde_json::{Value, json};
 
+use crate::config::{EnvName, KeyOrder, RetryConfig, Secret};
 use crate::demo::Demo;
 use crate::failure::Failure;
-use crate::setup::{Api, KeyFrom, ModelSetup, Server, Setup};
+use crate::secrets;
+use crate::setup::{KeyFrom, ModelSetup, Server, Setup};
 
-/// The model, with its fallbacks around it. No request is made; keys are read from the environment.
+/// The model, with its fallbacks around it. No request is made; keys are read where they are.
 ///
 /// # Errors
-/// If a key is missing or cannot be one, an address cannot be read, or a fallback makes no sense.
-pub(crate) fn model(setup: &Setup) -> Result<Arc<dyn LanguageModel>, Failure> {
-    let primary = bare(&setup.model)?;
+/// If a key is missing or cannot be one, a setting is not taken, or a fallback makes no sense.
+pub(crate) async fn model(setup: &Setup) -> Result<Arc<dyn LanguageModel>, Failure> {
+    let registry = registry()?;
+    let primary = bare(&registry, &setup.model).await?;
     if matches!(setup.model, ModelSetup::Demo { .. }) && setup.fallbacks.is_empty() {
         return Ok(primary);
     }
-    let mut policy = RetryPolicy::new().with_retries(setup.retries);
+    let mut policy = policy(&setup.retry);
     for fallback in &setup.fallbacks {
-        let settings = fallback.settings.clone();
-        policy = policy.with_fallback(Fallback::to(bare(&fallback.model)?).with_settings(settings));
+        let model = bare(&registry, &fallback.model).await?;
+        let fallback = Fallback::to(model)
+            .with_settings(fallback.settings.clone())
+            .with_extra_body(extra_body(&fallback.model));
+        policy = policy.with_fallback(fallback);
     }
     policy.wrap(primary).map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn bare(setup: &ModelSetup) -> Result<Arc<dyn LanguageModel>, Failure> {
-    match setup {
-        ModelSetup::Demo { model } => resolve(&Demo, model),
-        ModelSetup::Server(server) => resolve(&*provider(server)?, &server.model),
+/// The fields of the body of each call.
+pub(crate) fn extra_body(model: &ModelSetup) -> JsonObject {
+    match model {
+        ModelSetup::Demo { .. } => JsonObject::new(),
+        ModelSetup::Server(server) => server.config.extra_body.clone(),
     }
 }
 
-fn resolve(provider: &dyn Provider, model: &str) -> Result<Arc<dyn LanguageModel>, Failure> {
+pub(crate) fn policy(config: &RetryConfig) -> RetryPolicy {
+    let mut policy = RetryPolicy::new();
+    if let Some(retries) = config.retries {
+        policy = policy.with_retries(retries);
+    }
+    if let Some(delay) = config.base_delay {
+        policy = policy.with_base_delay(delay.0);
+    }
+    if let Some(delay) = config.max_delay {
+        policy = policy.with_max_delay(delay.0);
+    }
+    if let Some(budget) = config.budget {
+        policy = policy.with_budget(budget.0);
+    }
+    if let Some(limit) = config.first_output {
+        policy = policy.with_first_output(limit.0);
+    }
+    match config.key_order {
+        KeyOrder::First => policy,
+        KeyOrder::RoundRobin => policy.with_key_order(retry::KeyOrder::RoundRobin),
+    }
+}
+
+async fn bare(registry: &Registry, setup: &ModelSetup) -> Result<Arc<dyn LanguageModel>, Failure> {
+    let (provider, model) = match setup {
+        ModelSetup::Demo { model } => (demo(), model),
+        ModelSetup::Server(server) => (provider(registry, server).await?, &server.model),
+    };
     provider.language_model(model).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Sets what all providers have on a builder, and builds.
-macro_rules! build {
-    ($builder:expr, $server:ident, $keys:ident) => {{
-        let mut builder = $builder.name(&$server.provider);
-        if let Some(url) = &$server.base_url {
-            builder = builder.base_url(url);
-        }
-        if let Some(url) = &$server.endpoint_url {
-            builder = builder.endpoint_url(url);
-        }
-        if let Some(keys) = $keys {
-            builder = builder.keys(Arc::new(keys));
-        }
-        builder.build().map(|provider| Box::new(provider) as Box<dyn Provider>)
-    }};
+/// The providers the SDK has.
+///
+/// # Errors
+/// None, as long as their ids are all different.
+pub(crate) fn registry() -> Result<Registry, Failure> {
+    builtin().map_err(|error| Failure::new(error.to_string()))
 }
 
-fn provider(server: &Server) -> Result<Box<dyn Provider>, Failure> {
-    let keys = keys(&server.keys)?;
-    let built = match server.api {
-        Api::Messages => build!(Anthropic::builder(), server, keys),
-        Api::Gemini => build!(Google::builder(), server, keys),
-        Api::Chat => {
-            let generic = || Dialect::generic(server.provider.clone(), "");
-            let dialect = server.dialect.as_deref().and_then(Dialect::by_name).unwrap_or_else(generic);
-            build!(OpenAi::builder().dialect(dialect), server, keys)
-        }
-    };
-    built.map_err(|error| Failure::usage(error.message().to_owned()))
+/// The provider inside the program.
+pub(crate) fn demo() -> Arc<dyn Provider> {
+    Arc::new(Demo)
 }
 
-/// The keys in the variables: in each one, or several separated by commas.
-fn keys(from: &KeyFrom) -> Result<Option<Keys>, Failure> {
-    let (variables, required): (&[String], _) = match from {
-        KeyFrom::Nowhere => return Ok(None),
-        KeyFrom::IfSet(variable) => (std::slice::from_ref(variable), false),
-        KeyFrom::Variables(variables) => (variables, true),
-    };
-    let mut keys = Vec::new();
-    for variable in variables {
-        for key in keys_in(variable, required)? {
-            // The same key twice would be refused twice.
-            if !keys.iter().any(|known: &ApiKey| known.expose() == key.expose()) {
-                keys.push(key);
-            }
-        }
+/// The provider of a server, with its keys.
+///
+/// # Errors
+/// If a key or another secret is missing or cannot be one, or a setting is not taken.
+pub(crate) async fn provider(registry: &Registry, server: &Server) -> Result<Arc<dyn Provider>, Failure> {
+    let mut settings = settings(server);
+    let mut headers = JsonObject::new();
+    for (name, value) in &server.config.headers {
+        headers.insert(name.clone(), secrets::text(value)?.into());
     }
-    Ok((!keys.is_empty()).then(|| Keys::list(keys)))
+    settings.insert("headers".to_owned(), headers.into());
+    if let Some(keys) = keys(&server.keys)? {
+        settings.insert("apiKey".to_owned(), keys);
+    }
+    create(registry, server, settings).await
 }
 
-fn keys_in(variable: &str, required: bool) -> Result<Vec<ApiKey>, Failure> {
-    let shown = shown(variable);
-    let text = match std::env::var(variable) {
-        Ok(text) => text,
-        Err(VarError::NotUnicode(_)) => {
-            return Err(Failure::new(format!("the key in {shown} cannot be used: it is not text")));
-        }
-        Err(VarError::NotPresent) if required => {
-            return Err(Failure::new(format!("there is no API key: {shown} is not set"))
-                .with_advice("Set it, or name another variable with --api-key-env."));
-        }
-        Err(VarError::NotPresent) => return Ok(Vec::new()),
-    };
-    let mut texts: Vec<_> = text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
-    if texts.is_empty() {
-        texts.push("");
-    }
-    let alone = texts.len() == 1;
-    let named = |(at, text): (usize, &str)| {
-        let key = ApiKey::new(text)?;
-        Ok(match is_usual(variable) {
-            false => key,
-            true if alone => key.labelled(variable),
-            true => key.labelled(format!("{variable}-{}", at + 1)),
+/// The provider of a server without secrets: shows whether its settings are taken.
+///
+/// # Errors
+/// If one is not.
+pub(crate) async fn rehearse(registry: &Registry, server: &Server) -> Result<(), Failure> {
+    let mut settings = settings(server);
+    let headers: JsonObject = server
+        .config
+        .headers
+        .iter()
+        .map(|(name, value)| {
+            let value = secrets::plain(value).unwrap_or("x");
+            (name.clone(), value.into())
         })
-    };
-    let keys: Result<_, ModelError> = texts.into_iter().enumerate().map(named).collect();
-    keys.map_err(|error| {
-        let message = format!("the key in {shown} cannot be used: {}", error.message());
-        Failure::new(message).with_advice("Set the variable to the key alone, on one line.")
+        .collect();
+    settings.insert("headers".to_owned(), headers.into());
+    settings.insert("apiKey".to_owned(), Value::Bool(false));
+    create(registry, server, settings).await.map(|_| ())
+}
+
+async fn create(
+    registry: &Registry,
+    server: &Server,
+    settings: JsonObject,
+) -> Result<Arc<dyn Provider>, Failure> {
+    registry.provider_with(&server.api, settings).await.map_err(|error| Failure::usage(in_our_words(&error)))
+}
+
+/// An error with the names of settings as the configuration file has them.
+fn in_our_words(error: &ai::Error) -> String {
+    let names = [
+        ("baseUrl", "base_url"),
+        ("endpointUrl", "endpoint_url"),
+        ("resourceName", "resource_name"),
+        ("apiVersion", "api_version"),
+        ("deploymentUrls", "deployment_urls"),
+    ];
+    names.iter().fold(error.to_string(), |text, (theirs, ours)| {
+        text.replace(&format!("`{theirs}`"), &format!("`{ours}`"))
     })
 }
 
-/// The name of a variable, unless it may be a key that was given in its place.
-fn shown(variable: &str) -> String {
-    match is_usual(variable) {
-        true => format!("the environment variable {variable}"),
-        false => "the environment variable named for it".to_owned(),
+/// What the extension of a provider takes, but for secrets. A setting that its API does not have is refused there.
+fn settings(server: &Server) -> JsonObject {
+    let config = &server.config;
+    let url = |url: &Option<crate::config::Address>| url.as_ref().map(|url| url.as_str().to_owned());
+    let texts = [
+        ("name", server.name.clone()),
+        ("dialect", config.dialect.clone()),
+        ("baseUrl", url(&config.base_url)),
+        ("endpointUrl", url(&config.endpoint_url)),
+        ("organization", config.organization.clone()),
+        ("project", config.project.clone()),
+        ("version", config.version.clone()),
+        ("resourceName", config.resource_name.clone()),
+        ("apiVersion", config.api_version.clone()),
+    ];
+    let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into())));
+    let mut settings: JsonObject = texts.collect();
+    if !config.betas.is_empty() {
+        settings.insert("betas".to_owned(), json!(config.betas));
     }
+    if let Some(by_path) = config.deployment_urls {
+        settings.insert("deploymentUrls".to_owned(), by_path.into());
+    }
+    settings
 }
 
-fn is_usual(variable: &str) -> bool {
-    variable.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+/// The keys as settings have them; absent if the provider finds its own.
+fn keys(from: &KeyFrom) -> Result<Option<Value>, Failure> {
+    let usual = |variables: &[&str]| {
+        let set = variables.iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+        set.and_then(|name| EnvName::new(name))
+    };
+    let keys = match from {
+        KeyFrom::Nowhere => Vec::new(),
+        KeyFrom::Named(places) => secrets::keys(places)?,
+        KeyFrom::IfSet(variables) | KeyFrom::Usual(variables) => match usual(variables) {
+            // The provider knows how to send it.
+            Some(name) if name.as_str() == "ANTHROPIC_AUTH_TOKEN" => return Ok(None),
+            Some(name) => secrets::keys(&[Secret::Env(name)])?,
+            None if matches!(from, KeyFrom::IfSet(_)) => Vec::new(),
+            None => {
+                let first = variables.first().copied().unwrap_or_default();
+                return Err(Failure::new(format!(
+                    "there is no API key: the environment variable {first} is not set"
+                ))
+                .with_advice("Set it, or name another variable with --api-key-env."));
+            }
+        },
+    };
+    let named = |key: &ApiKey| json!({ "key": key.expose(), "label": key.label().as_str() });
+    Ok(Some(match keys.as_slice() {
+        [] => Value::Bool(false),
+        keys => keys.iter().map(named).collect(),
+    }))
 }

@@ -2,39 +2,34 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_loop::{Agent, AgentEvent, AgentStream, UiChunk};
-use ai_core::{Approvals, RunOptions, ToolLoop, ToolSet};
+use agent_loop::{AgentEvent, AgentStream, UiChunk};
+use ai_core::RunOptions;
 use ai_mcp::McpServers;
 use ai_provider::{CancellationToken, ErrorClass, Message};
 use futures_util::StreamExt;
 use tokio::signal::ctrl_c;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use crate::assemble::Assembly;
 use crate::attempts::Attempts;
 use crate::cli::Options;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::consent::Consent;
 use crate::failure::Failure;
 use crate::mcp;
-use crate::models;
 use crate::render::Summary;
-use crate::setup::{Chosen, DEFAULT_OPENAI_MODEL, Setup, merge};
-use crate::tools::files::Root;
-use crate::tools::tool_set;
+use crate::setup::{Chosen, DEFAULT_OPENAI_MODEL, merge};
 use crate::view::View;
 
 /// What the program was set up to do, ready to answer.
 #[derive(Debug)]
 pub(crate) struct Session {
-    agent: Agent,
+    assembly: Assembly,
     chosen: Chosen,
-    /// The tools of the program itself.
-    tools: ToolSet,
     servers: McpServers,
     consent: Consent,
 }
@@ -61,37 +56,17 @@ impl Session {
     ///
     /// # Errors
     /// If anything of it cannot be used, or what is to be said of it cannot be shown.
-    pub(crate) async fn open(options: &Options, view: &mut View) -> Result<Self, Failure> {
-        let config = read_config(options)?;
+    pub(crate) async fn open(options: &Options, config: &Config, view: &mut View) -> Result<Self, Failure> {
         let key = std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty());
         let setup =
-            merge(&options.flags(), &config, key).map_err(|error| Failure::usage(error.to_string()))?;
-        let mut session = Self::start(setup, Consent::new(options.yes))?;
-        session.servers = mcp::connect(&config).await?;
-        for missing in mcp::missing(&session.servers) {
+            merge(&options.flags(), config, key).map_err(|error| Failure::usage(error.to_string()))?;
+        let (chosen, consent) = (setup.chosen, Consent::new(options.yes));
+        let assembly = Assembly::of(setup).await?;
+        let servers = mcp::connect(config).await?;
+        for missing in mcp::missing(&servers) {
             view.note(&missing).map_err(Failure::of_screen)?;
         }
-        Ok(session)
-    }
-
-    fn start(setup: Setup, consent: Consent) -> Result<Self, Failure> {
-        let open = |folder: &Path| {
-            Root::open(folder).map_err(|error| {
-                Failure::usage(format!("the root folder {} cannot be opened: {error}", folder.display()))
-            })
-        };
-        let root = setup.root.as_deref().map(open).transpose()?;
-        let tools = tool_set(&setup.tools, root).map_err(|error| Failure::new(error.to_string()))?;
-        let mut tool_loop = ToolLoop::new(models::model(&setup)?)
-            .with_tools(tools.clone())
-            .with_approvals(Approvals::InPlace)
-            .with_step_cap(setup.max_steps)
-            .with_settings(setup.settings);
-        if let Some(system) = setup.system {
-            tool_loop = tool_loop.with_instructions(system);
-        }
-        let agent = Agent::new(tool_loop).with_plain_errors();
-        Ok(Self { agent, chosen: setup.chosen, tools, servers: McpServers::default(), consent })
+        Ok(Self { assembly, chosen, servers, consent })
     }
 
     /// Ends the MCP servers. Those that take their time are killed when the program ends.
@@ -101,14 +76,13 @@ impl Session {
 
     /// The agent, with the tools that servers have now, and what makes its steps see those that come.
     fn run(&self, history: &[Arc<Message>], cancel: &CancellationToken) -> AgentStream {
-        let mut options = RunOptions::default().with_cancel(cancel.clone());
-        if self.servers.is_empty() {
-            return self.agent.stream_with(history.iter().cloned(), options);
+        let (own, mut options) = (self.assembly.tools(), RunOptions::default().with_cancel(cancel.clone()));
+        let mut tools = own.clone();
+        if !self.servers.is_empty() {
+            options = options.with_control(self.servers.follow(own.clone()));
+            tools = self.servers.add_to(tools);
         }
-        options = options.with_control(self.servers.follow(self.tools.clone()));
-        let tools = self.servers.add_to(self.tools.clone());
-        let agent = Agent::new(self.agent.tool_loop().clone().with_tools(tools)).with_plain_errors();
-        agent.stream_with(history.iter().cloned(), options)
+        self.assembly.agent(tools).stream_with(history.iter().cloned(), options)
     }
 
     /// Says which model answers, where the user did not choose it.
@@ -129,7 +103,7 @@ impl Session {
     }
 
     fn model(&self) -> String {
-        self.agent.tool_loop().model().target().to_string()
+        self.assembly.target().to_string()
     }
 
     /// Answers the last question of the history on the screen. Ctrl-C ends the answer and keeps what came; twice,
@@ -212,7 +186,9 @@ impl Session {
         };
         if !end.steps.is_empty() {
             let (steps, time) = (end.steps.len(), started.elapsed());
-            view.summary(&Summary { model: &model, steps, usage: &end.usage, time })?;
+            let costs = end.steps.iter().map(|step| self.assembly.cost(&step.target, &step.usage));
+            let cost = costs.sum();
+            view.summary(&Summary { model: &model, steps, usage: &end.usage, cost, time })?;
         }
         Ok(Answer {
             messages: end.new_messages.clone(),
@@ -225,17 +201,4 @@ impl Session {
 /// What no waiting mends: the same request gets the same answer.
 fn refuses_the_request(class: ErrorClass) -> bool {
     matches!(class, ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentRefused)
-}
-
-/// The configuration file that is named, or the one in the usual place.
-///
-/// # Errors
-/// If it cannot be read or understood.
-pub(crate) fn read_config(options: &Options) -> Result<Config, Failure> {
-    let env = |name: &str| std::env::var(name).ok();
-    let usual = || config::default_path(env).filter(|path| path.exists());
-    match options.config.clone().or_else(usual) {
-        Some(path) => Config::read(&path).map_err(|error| Failure::usage(error.to_string())),
-        None => Ok(Config::default()),
-    }
 }

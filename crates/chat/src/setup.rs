@@ -5,11 +5,18 @@ mod tests;
 
 use std::path::PathBuf;
 
-use ai_openai::Dialect;
+use ai::Registry;
+use ai::builtin::key_variables;
+use ai::openai::Dialect;
 use ai_provider::Settings;
 
-use crate::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
+use crate::config::itself::is_own_address;
+use crate::config::{
+    ApprovalConfig, Config, EnvName, ModelConfig, ProviderConfig, RetryConfig, Secret, TimeoutsConfig,
+    ToolsConfig,
+};
 use crate::demo;
+use crate::prices::PriceList;
 use crate::text::{nearest, shorten};
 use crate::tools::ToolName;
 
@@ -19,23 +26,8 @@ pub(crate) const DEFAULT_OPENAI_MODEL: &str = "openai:gpt-4.1-mini";
 /// The most steps of one answer, unless something else is said.
 const DEFAULT_MAX_STEPS: u32 = 20;
 
-/// How often a failed call is tried again, unless something else is said.
-const DEFAULT_RETRIES: u32 = 2;
-
-/// Where providers known by name have their key, by custom.
-const KEY_VARIABLES: &[(&str, &str)] = &[
-    ("openai", "OPENAI_API_KEY"),
-    ("anthropic", "ANTHROPIC_API_KEY"),
-    ("google", "GEMINI_API_KEY"),
-    ("openrouter", "OPENROUTER_API_KEY"),
-    ("xai", "XAI_API_KEY"),
-    ("deepseek", "DEEPSEEK_API_KEY"),
-    ("groq", "GROQ_API_KEY"),
-    ("mistral", "MISTRAL_API_KEY"),
-    ("alibaba", "DASHSCOPE_API_KEY"),
-    ("moonshot", "MOONSHOT_API_KEY"),
-    ("perplexity", "PERPLEXITY_API_KEY"),
-];
+/// The API of servers that are not known by name.
+const COMPATIBLE: &str = "openai-compatible";
 
 /// What the command line says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,13 +49,18 @@ pub(crate) struct Setup {
     pub(crate) model: ModelSetup,
     pub(crate) chosen: Chosen,
     pub(crate) fallbacks: Vec<FallbackSetup>,
-    /// How often a failed call is tried again.
-    pub(crate) retries: u32,
+    /// What is tried when a call fails; its fallbacks are those above.
+    pub(crate) retry: RetryConfig,
     pub(crate) system: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) tools: Vec<ToolName>,
     pub(crate) root: Option<PathBuf>,
     pub(crate) max_steps: u32,
+    /// Limits of the tools.
+    pub(crate) tool_limits: ToolsConfig,
+    pub(crate) approval: ApprovalConfig,
+    pub(crate) timeouts: TimeoutsConfig,
+    pub(crate) prices: PriceList,
 }
 
 /// A model to fall back to, with the settings of its entry in the file.
@@ -90,52 +87,19 @@ pub(crate) enum ModelSetup {
     /// The one inside the program.
     Demo { model: String },
     /// One behind a server.
-    Server(Server),
-}
-
-/// Which API a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Api {
-    /// OpenAI's Chat Completions, in some dialect.
-    Chat,
-    /// Anthropic's Messages.
-    Messages,
-    /// Google's Gemini.
-    Gemini,
-}
-
-impl Api {
-    /// A dialect says that it is Chat Completions; else the file says it, or the name of the provider.
-    fn of(provider: &str, dialect: Option<&str>, own: Option<&ProviderConfig>) -> Self {
-        match (dialect, own.map(|own| own.kind), provider) {
-            (Some(_), _, _) => Self::Chat,
-            (None, Some(ProviderKind::Anthropic), _) | (None, None, "anthropic") => Self::Messages,
-            (None, Some(ProviderKind::Google), _) | (None, None, "google") => Self::Gemini,
-            _ => Self::Chat,
-        }
-    }
-
-    /// The provider whose customs hold, if it is not a matter of the dialect.
-    fn custom(self) -> Option<&'static str> {
-        match self {
-            Self::Chat => None,
-            Self::Messages => Some("anthropic"),
-            Self::Gemini => Some("google"),
-        }
-    }
+    Server(Box<Server>),
 }
 
 /// A model behind a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
-    pub(crate) api: Api,
-    pub(crate) provider: String,
+    /// The built-in provider that speaks to it, by its id.
+    pub(crate) api: String,
+    /// Its name, and that of its options, if it is one of the file or unknown otherwise.
+    pub(crate) name: Option<String>,
     pub(crate) model: String,
-    /// A row of the dialect table; a server nothing special is known about if absent.
-    pub(crate) dialect: Option<String>,
-    /// The dialect's own place if absent.
-    pub(crate) base_url: Option<String>,
-    pub(crate) endpoint_url: Option<String>,
+    /// What file and flags say of it.
+    pub(crate) config: ProviderConfig,
     pub(crate) keys: KeyFrom,
 }
 
@@ -144,10 +108,12 @@ pub(crate) struct Server {
 pub(crate) enum KeyFrom {
     /// None is sent.
     Nowhere,
-    /// This variable, if it is set.
-    IfSet(String),
-    /// These variables, which must be set.
-    Variables(Vec<String>),
+    /// The first of these variables that is set, if one is.
+    IfSet(&'static [&'static str]),
+    /// The first of these variables that is set, which one must be.
+    Usual(&'static [&'static str]),
+    /// All these places, each of which must have some.
+    Named(Vec<Secret>),
 }
 
 /// What of flags and file makes no sense.
@@ -165,6 +131,14 @@ pub(crate) enum SetupError {
         "it is not known where `{provider}` is: give its base URL by --base-url or in the configuration file"
     )]
     NoUrl { provider: String },
+    #[error(
+        "{field} of `{provider}` is where `chat serve` itself listens: the program would ask itself for ever"
+    )]
+    Itself { provider: String, field: &'static str },
+    #[error("{0}: {1}")]
+    NotAnAddress(String, &'static str),
+    #[error("there is no API `{name}`{}; known are {}", meant(suggestion.as_deref()), known.join(", "))]
+    UnknownApi { name: String, suggestion: Option<String>, known: Vec<String> },
     #[error("there is no dialect `{name}`{}; known are {}", meant(suggestion.as_deref()), Dialect::names().collect::<Vec<_>>().join(", "))]
     UnknownDialect { name: String, suggestion: Option<String> },
     #[error("the name of a provider holds no colon, white space or control character, and is not empty")]
@@ -207,7 +181,7 @@ pub(crate) fn merge(flags: &Flags, config: &Config, openai_key: bool) -> Result<
         model,
         chosen,
         fallbacks,
-        retries: flags.retries.or(config.retry.retries).unwrap_or(DEFAULT_RETRIES),
+        retry: RetryConfig { retries: flags.retries.or(config.retry.retries), ..config.retry.clone() },
         system: [
             flags.system.as_ref(),
             alias.and_then(|alias| alias.system.as_ref()),
@@ -221,6 +195,10 @@ pub(crate) fn merge(flags: &Flags, config: &Config, openai_key: bool) -> Result<
         tools: tools(config.tools.enable.as_deref(), root.is_some())?,
         root,
         max_steps: flags.max_steps.or(config.tools.max_steps.map(u32::from)).unwrap_or(DEFAULT_MAX_STEPS),
+        tool_limits: config.tools.clone(),
+        approval: config.approval.clone(),
+        timeouts: config.timeouts,
+        prices: PriceList::of(config),
     })
 }
 
@@ -248,36 +226,119 @@ fn server_flag(flags: &Flags) -> Option<&'static str> {
     given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
 }
 
-fn model(name: &str, flags: &Flags, config: &Config) -> Result<ModelSetup, SetupError> {
+/// What a name stands for: an alias of the file does not count.
+///
+/// # Errors
+/// If there is no such provider, or what is said of it does not fit together.
+pub(crate) fn model(name: &str, flags: &Flags, config: &Config) -> Result<ModelSetup, SetupError> {
     let parts = name.split_once(':').map(|(provider, model)| (provider.trim(), model.trim()));
     let Some((provider, model)) = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
     else {
         let suggestion = nearest(name, config.models.keys().map(String::as_str)).map(str::to_owned);
         return Err(SetupError::NotAModel { name: shorten(name, 60), suggestion });
     };
-    if provider.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(SetupError::ProviderName);
-    }
-    let own = config.providers.get(provider);
-    if own.is_none() && provider == "demo" {
+    if provider == "demo" && !config.providers.contains_key(provider) {
         return match server_flag(flags) {
             Some(flag) => Err(SetupError::DemoHasNoServer { flag }),
             None => Ok(ModelSetup::Demo { model: model.to_owned() }),
         };
     }
-    let known = known_providers().any(|name| name == provider);
-    if own.is_none() && !known && flags.base_url.is_none() {
-        return Err(unknown_provider(provider, config));
+    server(provider, model, flags, config).map(|server| ModelSetup::Server(Box::new(server)))
+}
+
+/// A provider by its name: of the file, built in, or a row of the dialect table.
+///
+/// # Errors
+/// As [`model`].
+pub(crate) fn server(
+    provider: &str,
+    model: &str,
+    flags: &Flags,
+    config: &Config,
+) -> Result<Server, SetupError> {
+    if provider.is_empty() || provider.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+        return Err(SetupError::ProviderName);
     }
-    server(provider, model, own, flags).map(ModelSetup::Server)
+    let registry = ai::builtin().unwrap_or_default();
+    let own = config.providers.get(provider);
+    let known = registry.has(provider) || rows().any(|name| name == provider);
+    if own.is_none() && !known && flags.base_url.is_none() {
+        return Err(unknown_provider(provider, &registry, config));
+    }
+    let mut said = own.cloned().unwrap_or_default();
+    if let Some(url) = &flags.base_url {
+        // A base URL of the command line replaces whatever the file says about the place.
+        let address = url.parse().map_err(|why| SetupError::NotAnAddress(shorten(url, 60), why))?;
+        (said.base_url, said.endpoint_url) = (Some(address), None);
+    }
+    if let Some(dialect) = &flags.dialect {
+        (said.dialect, said.api) = (Some(dialect.clone()), None);
+    }
+    let api = api(provider, &said, &registry)?;
+    let named = own.is_some() || api == COMPATIBLE;
+    if api == COMPATIBLE {
+        complete(provider, &mut said)?;
+    }
+    for (url, field) in [(&said.base_url, "base_url"), (&said.endpoint_url, "endpoint_url")] {
+        if url.as_ref().is_some_and(|url| is_own_address(&config.serve, url.url())) {
+            return Err(SetupError::Itself { provider: provider.to_owned(), field });
+        }
+    }
+    let owner = match registry.id(&api) {
+        Ok(id) if api != COMPATIBLE => id.base(),
+        _ => said.dialect.as_deref().unwrap_or_default(),
+    };
+    Ok(Server {
+        keys: keys(owner, own, flags)?,
+        name: named.then(|| provider.to_owned()),
+        model: model.to_owned(),
+        config: said,
+        api,
+    })
 }
 
-fn known_providers() -> impl Iterator<Item = &'static str> {
-    Dialect::names().filter(|name| *name != "generic").chain(["anthropic", "google"])
+/// A dialect says that it is Chat Completions; else the file says what it is, or its name.
+fn api(provider: &str, said: &ProviderConfig, registry: &Registry) -> Result<String, SetupError> {
+    match (&said.api, &said.dialect) {
+        (Some(api), _) if registry.has(api) => Ok(api.clone()),
+        (Some(api), _) => {
+            let known: Vec<_> = registry.ids().map(str::to_owned).collect();
+            let suggestion = nearest(api, registry.ids()).map(str::to_owned);
+            Err(SetupError::UnknownApi { name: shorten(api, 60), suggestion, known })
+        }
+        (None, None) if registry.has(provider) => Ok(provider.to_owned()),
+        _ => Ok(COMPATIBLE.to_owned()),
+    }
 }
 
-fn unknown_provider(name: &str, config: &Config) -> SetupError {
-    let mut known: Vec<String> = known_providers().map(str::to_owned).collect();
+/// Says what the table of dialects knows of a server that is compatible with OpenAI.
+fn complete(provider: &str, said: &mut ProviderConfig) -> Result<(), SetupError> {
+    if let Some(name) = &said.dialect
+        && Dialect::by_name(name).is_none()
+    {
+        let suggestion = nearest(name, Dialect::names()).map(str::to_owned);
+        return Err(SetupError::UnknownDialect { name: shorten(name, 60), suggestion });
+    }
+    let of_name = || rows().find(|name| *name == provider).map(str::to_owned);
+    said.dialect = said.dialect.take().or_else(of_name).filter(|name| name != "generic");
+    if !said.has_place() {
+        let row = said.dialect.as_deref().and_then(Dialect::by_name);
+        said.base_url = row.and_then(|row| row.base_url.parse().ok());
+    }
+    match said.has_place() {
+        true => Ok(()),
+        false => Err(SetupError::NoUrl { provider: provider.to_owned() }),
+    }
+}
+
+/// The servers of the dialect table.
+fn rows() -> impl Iterator<Item = &'static str> + use<> {
+    Dialect::names().filter(|name| *name != "generic")
+}
+
+fn unknown_provider(name: &str, registry: &Registry, config: &Config) -> SetupError {
+    let mut known: Vec<String> = registry.ids().map(str::to_owned).collect();
+    known.extend(rows().map(str::to_owned));
     known.extend(config.providers.keys().cloned());
     known.push("demo".to_owned());
     known.sort_unstable();
@@ -286,71 +347,22 @@ fn unknown_provider(name: &str, config: &Config) -> SetupError {
     SetupError::UnknownProvider { name: shorten(name, 60), suggestion, known }
 }
 
-fn server(
-    provider: &str,
-    model: &str,
-    own: Option<&ProviderConfig>,
-    flags: &Flags,
-) -> Result<Server, SetupError> {
-    let said = flags.dialect.as_deref().or(own.and_then(|own| own.dialect.as_deref()));
-    let api = Api::of(provider, said, own);
-    let usual = match own.map(|own| own.kind) {
-        Some(ProviderKind::OpenAi) => "openai",
-        _ => provider,
+/// `owner` is the provider whose usual variables count.
+fn keys(owner: &str, own: Option<&ProviderConfig>, flags: &Flags) -> Result<KeyFrom, SetupError> {
+    let of_flags = flags.api_key_env.iter().map(|name| EnvName::new(name).map(Secret::Env));
+    let of_flags: Option<Vec<_>> = of_flags.collect();
+    let named = match of_flags.ok_or(SetupError::NotAVariable)? {
+        names if names.is_empty() => own.map(ProviderConfig::key_places).unwrap_or_default(),
+        names => names,
     };
-    let dialect = match said {
-        Some(name) if Dialect::by_name(name).is_none() => {
-            let suggestion = nearest(name, Dialect::names()).map(str::to_owned);
-            return Err(SetupError::UnknownDialect { name: shorten(name, 60), suggestion });
-        }
-        Some(name) => Some(name),
-        None => Dialect::names().find(|name| *name == usual),
-    };
-    let dialect = dialect.filter(|name| *name != "generic" && api == Api::Chat);
-    let base_url = flags.base_url.as_ref().or(own.and_then(|own| own.base_url.as_ref())).cloned();
-    // A base URL of the command line replaces whatever the file says about the place.
-    let endpoint_url = own.and_then(|own| own.endpoint_url.clone()).filter(|_| flags.base_url.is_none());
-    let elsewhere = base_url.is_some() || endpoint_url.is_some();
-    let of_dialect = dialect.and_then(Dialect::by_name).is_some_and(|dialect| !dialect.base_url.is_empty());
-    let has_place = of_dialect || api.custom().is_some();
-    if !elsewhere && !has_place {
-        return Err(SetupError::NoUrl { provider: provider.to_owned() });
-    }
-    let of_file = || own.and_then(|own| own.api_key_env.clone()).into_iter().collect();
-    let named = if flags.api_key_env.is_empty() { of_file() } else { flags.api_key_env.clone() };
-    let custom =
-        |name: &str| KEY_VARIABLES.iter().find(|(known, _)| *known == name).map(|(_, key)| (*key).to_owned());
-    if !named.iter().all(|name| is_variable(name)) {
-        return Err(SetupError::NotAVariable);
-    }
-    let keys = match own {
-        _ if !named.is_empty() => KeyFrom::Variables(named),
+    Ok(match (key_variables(owner), own) {
+        _ if !named.is_empty() => KeyFrom::Named(named),
         // A key goes to a place the file names only if the file says so: it may be anyone's.
-        Some(own) if own.base_url.is_some() || own.endpoint_url.is_some() => KeyFrom::Nowhere,
-        _ => match api.custom().or(dialect).and_then(custom) {
-            Some(variable) if elsewhere => KeyFrom::IfSet(variable),
-            Some(variable) => KeyFrom::Variables(vec![variable]),
-            None => KeyFrom::Nowhere,
-        },
-    };
-    let dialect = dialect.map(str::to_owned);
-    Ok(Server {
-        api,
-        provider: provider.to_owned(),
-        model: model.to_owned(),
-        dialect,
-        base_url,
-        endpoint_url,
-        keys,
+        (_, Some(own)) if own.has_place() => KeyFrom::Nowhere,
+        ([], _) => KeyFrom::Nowhere,
+        (variables, _) if flags.base_url.is_some() => KeyFrom::IfSet(variables),
+        (variables, _) => KeyFrom::Usual(variables),
     })
-}
-
-/// Whether a text can be the name of a variable. Most keys cannot.
-fn is_variable(name: &str) -> bool {
-    name.len() <= 100
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
 }
 
 fn settings(alias: &ModelConfig) -> Settings {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ai_core::{Effect, Error, ToolError, ToolSet, tool_fn, tool_fn_blocking};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::calculator::{CalculatorArgs, calculate};
@@ -18,8 +19,9 @@ use self::files::{ListArgs, ReadArgs, Root};
 use self::time::{TimeArgs, current_time};
 
 /// The built-in tools by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub(crate) enum ToolName {
     CurrentTime,
     Calculator,

@@ -1,40 +1,45 @@
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_path_to_error::Segment;
 
 use crate::text::{nearest, visible_line};
 
-/// What is wrong with a configuration file, and where. Never shows a value of the file: it may be a key that was
-/// put into the wrong place.
+/// Why a configuration file is not used. Never shows a value of the file: it may be a key that was put into the wrong
+/// place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigError {
     path: PathBuf,
-    line: Option<usize>,
-    message: String,
+    fault: Fault,
+    /// How many faults there are besides.
+    more: usize,
+}
+
+/// What is wrong with a configuration, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) line: Option<usize>,
+    pub(crate) message: String,
 }
 
 /// Fields people try to put a key into.
-const KEY_FIELDS: &[&str] = &["apikey", "key", "token", "secret", "password", "bearer", "authorization"];
+const KEY_FIELDS: &[&str] =
+    &["apikey", "apikeys", "key", "secret", "password", "bearer", "authorization", "token"];
 
 impl ConfigError {
+    pub(super) fn new(path: &Path, fault: Fault, more: usize) -> Self {
+        Self { path: path.to_owned(), fault, more }
+    }
+
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         let message = match error.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
             io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
             _ => format!("it cannot be read: {error}"),
         };
-        Self { path: path.to_owned(), line: None, message }
-    }
-
-    pub(super) fn from_toml(path: &Path, text: &str, Misread { error, field }: Misread) -> Self {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        let mut message = explain(error.message());
-        if let Some(name) = field.last().filter(|_| message.starts_with("invalid ")) {
-            message = format!("`{}`: {message}; write {}", visible_line(name), example(&field));
-        }
-        Self { path: path.to_owned(), line: before.map(|before| before.matches('\n').count() + 1), message }
+        Self::new(path, Fault { line: None, message }, 0)
     }
 }
 
@@ -49,6 +54,31 @@ impl Misread {
     pub(super) fn syntax(error: toml::de::Error) -> Self {
         Self { error, field: Vec::new() }
     }
+
+    pub(super) fn span(&self) -> Option<Range<usize>> {
+        self.error.span()
+    }
+
+    /// The field that is missing, if that is what is wrong.
+    pub(super) fn misses(&self) -> Option<Vec<&str>> {
+        let name = self.error.message().strip_prefix("missing field `")?.strip_suffix('`')?;
+        Some(self.field.iter().map(String::as_str).chain([name]).collect())
+    }
+
+    pub(super) fn fault(&self, text: &str) -> Fault {
+        let before = self.span().and_then(|span| text.get(..span.start));
+        let mut message = explain(self.error.message());
+        let own_words = ["unknown ", "missing ", "duplicate "];
+        if let Some(name) =
+            self.field.last().filter(|_| !own_words.iter().any(|word| message.starts_with(word)))
+        {
+            let hint = message.starts_with("invalid ").then(|| format!("; write {}", example(&self.field)));
+            if !message.contains("is not taken") {
+                message = format!("`{}`: {message}{}", visible_line(name), hint.unwrap_or_default());
+            }
+        }
+        Fault { line: before.map(|before| before.matches('\n').count() + 1), message }
+    }
 }
 
 impl From<serde_path_to_error::Error<toml::de::Error>> for Misread {
@@ -61,44 +91,42 @@ impl From<serde_path_to_error::Error<toml::de::Error>> for Misread {
     }
 }
 
-/// Each field with a value of the right kind.
-const EXAMPLES: &[&str] = &[
-    "default_model = \"openai:gpt-4.1-mini\"",
-    "system = \"Be brief.\"",
-    "kind = \"openai-compatible\"",
-    "base_url = \"http://localhost:8080/v1\"",
-    "endpoint_url = \"http://localhost:8080/chat\"",
-    "dialect = \"generic\"",
-    "api_key_env = \"NAME_OF_A_VARIABLE\"",
-    "model = \"openai:gpt-4.1-mini\"",
-    "temperature = 0.5",
-    "top_p = 0.9",
-    "max_output_tokens = 1000",
-    "seed = 1",
-    "reasoning = \"low\"",
-    "enable = [\"calculator\", \"read_file\"]",
-    "root = \"notes\"",
-    "max_steps = 20",
-];
-
-/// What to write in place of a field that is of the wrong kind.
+/// What to write in place of a field that is of the wrong kind: as the example has it.
 fn example(field: &[String]) -> String {
-    match field.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["tools"] => "`[tools]` on a line of its own, and below it `enable = [\"calculator\"]`".to_owned(),
-        ["providers"] | ["providers", _] => {
-            "`[providers.NAME]` on a line of its own, and below it `base_url = \"http://localhost:8080/v1\"`"
-                .to_owned()
+    let example = super::example::complete();
+    let path = match field {
+        [parent, rest @ ..] if super::example::has_names(parent) && rest.len() < 2 => {
+            format!("{parent}.NAME")
         }
-        ["models"] | ["models", _] => {
-            "`[models.NAME]` on a line of its own, and below it `model = \"openai:gpt-4.1-mini\"`".to_owned()
+        _ => field.join("."),
+    };
+    let line = |name: &str, value: &toml::Value| format!("{name} = {}", inline(value));
+    let plain = |table: &toml::Table| {
+        table.iter().find(|(_, value)| !value.is_table()).map(|(name, value)| line(name, value))
+    };
+    match (find(&example, "", field), field.last()) {
+        (Some(toml::Value::Table(table)), _) => {
+            let nested = || table.values().filter_map(toml::Value::as_table).find_map(plain);
+            let below = plain(table).or_else(nested).unwrap_or_default();
+            format!("`[{path}]` on a line of its own, and below it `{below}`")
         }
-        [.., name] => {
-            let mut examples = EXAMPLES.iter();
-            let example = examples.find(|example| example.split(" = ").next() == Some(name));
-            example.map_or_else(|| "something else".to_owned(), |example| format!("`{example}`"))
-        }
-        [] => "a table".to_owned(),
+        (Some(value), Some(name)) => format!("`{}`", line(name, value)),
+        _ => "something else".to_owned(),
     }
+}
+
+/// A field of the example. Where names are free, that of any entry that has it.
+fn find<'a>(value: &'a toml::Value, parent: &str, field: &[String]) -> Option<&'a toml::Value> {
+    let Some((name, rest)) = field.split_first() else { return Some(value) };
+    let table = value.as_table()?;
+    let exact = table.get(name).and_then(|value| find(value, name, rest));
+    let of_any = || table.values().find_map(|value| find(value, name, rest));
+    exact.or_else(|| super::example::has_names(parent).then(of_any).flatten())
+}
+
+/// A value on one line.
+fn inline(value: &toml::Value) -> String {
+    value.to_string().lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// The message of the TOML reader, with a suggestion and without values.
@@ -143,12 +171,22 @@ fn without_values(message: &str) -> String {
     format!("{what}, expected {expected}")
 }
 
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the configuration file {}", self.path.display())?;
-        match self.line {
-            Some(line) => write!(f, ", line {line}: {}", self.message),
-            None => write!(f, ": {}", self.message),
+        if let Some(line) = self.fault.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.fault.message)?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, " ({more} more: `chat config check` shows all)"),
         }
     }
 }

@@ -4,22 +4,27 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ai_mcp::{Approval, McpServer};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::config::itself::is_own_program;
+
 /// A server: either `command` or `url`, and what of it is used.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct McpConfig {
-    /// Whether it is used.
+    /// Whether it is used. Default: yes.
     #[serde(default = "yes")]
     pub(crate) enabled: bool,
     /// The program of a server that speaks on its standard input and output.
     pub(crate) command: Option<String>,
+    /// Its arguments. In these, in `env`, `url` and `headers`, `${NAME}` stands for a variable of the environment.
     #[serde(default)]
     pub(crate) args: Vec<Text>,
     /// Variables the program gets besides `PATH`, `HOME`, `LANG` and `TMPDIR`.
@@ -29,6 +34,7 @@ pub(crate) struct McpConfig {
     pub(crate) cwd: Option<PathBuf>,
     /// Where a server is that speaks streamable HTTP.
     pub(crate) url: Option<Text>,
+    /// Headers it is called with.
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, Text>,
     /// The tools that are used, by the server's names; all if absent.
@@ -36,6 +42,8 @@ pub(crate) struct McpConfig {
     /// Tools that change nothing, whatever the server says.
     #[serde(default)]
     pub(crate) read_only: Vec<String>,
+    /// Which calls a person is asked about: `effects`, all but those of tools that change nothing, `always` or `never`.
+    /// What `[approval]` says of a tool wins. Default: `effects`.
     #[serde(default)]
     pub(crate) approval: McpApproval,
     /// Whether the server's own word on the effects of its tools is taken.
@@ -52,8 +60,9 @@ fn yes() -> bool {
 }
 
 /// Which calls a person is asked about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub(crate) enum McpApproval {
     /// All but those of tools that change nothing.
     #[default]
@@ -63,8 +72,9 @@ pub(crate) enum McpApproval {
 }
 
 /// A text that may name variables of the environment: `${NAME}`. What it holds may be a key, so it is not shown.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(with = "String")]
 pub(crate) struct Text(String);
 
 impl fmt::Debug for Text {
@@ -124,6 +134,9 @@ impl McpConfig {
         };
         let mut server = match (&self.command, &self.url) {
             (Some(command), None) => {
+                if is_own_program(Path::new(command), env("PATH").as_deref().map(OsStr::new)) {
+                    return Err(vec![format!("[mcp.{name}] command is this program itself, which is no MCP server")]);
+                }
                 let args: Vec<String> = self.args.iter().map(|arg| fill("args", arg)).collect();
                 let mut server = McpServer::stdio(command).args(args);
                 for (variable, value) in &self.env {

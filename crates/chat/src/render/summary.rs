@@ -8,6 +8,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) model: &'a str,
     pub(crate) steps: usize,
     pub(crate) usage: &'a Usage,
+    /// In the currency of the prices; unknown if one of the models has no price.
+    pub(crate) cost: Option<f64>,
     pub(crate) time: Duration,
 }
 
@@ -31,6 +33,9 @@ pub(crate) fn summary_line(summary: &Summary<'_>) -> String {
     match (input, output) {
         (None, None) => parts.push("tokens unknown".to_owned()),
         (input, output) => parts.push(input.into_iter().chain(output).collect::<Vec<_>>().join(", ")),
+    }
+    if let Some(cost) = summary.cost {
+        parts.push(format!("cost {cost:.4}"));
     }
     parts.push(format!("{:.1} s", summary.time.as_secs_f64()));
     parts.join(" · ")

@@ -152,7 +152,13 @@ proptest! {
 #[test]
 fn the_summary_leaves_out_what_is_not_known() {
     let line = |usage: Usage, steps| {
-        summary_line(&Summary { model: "p:m", steps, usage: &usage, time: Duration::from_millis(2_449) })
+        summary_line(&Summary {
+            model: "p:m",
+            steps,
+            usage: &usage,
+            cost: None,
+            time: Duration::from_millis(2_449),
+        })
     };
     let mut usage = Usage::default();
     assert_eq!(line(usage.clone(), 1), "p:m · 1 step · tokens unknown · 2.4 s");

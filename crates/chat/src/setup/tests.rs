@@ -6,24 +6,32 @@ use ai_provider::ReasoningEffort;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{RetryConfig, ToolsConfig};
+use crate::config::Address;
 
 fn flags(model: &str) -> Flags {
     Flags { model: Some(model.to_owned()), ..Flags::default() }
 }
 
+fn address(url: &str) -> Option<Address> {
+    Some(url.parse().unwrap())
+}
+
+fn named(name: &str) -> KeyFrom {
+    KeyFrom::Named(vec![Secret::Env(EnvName::new(name).unwrap())])
+}
+
 fn server(setup: Result<Setup, SetupError>) -> Server {
     match setup.unwrap().model {
-        ModelSetup::Server(server) => server,
+        ModelSetup::Server(server) => *server,
         demo => panic!("{demo:?}"),
     }
 }
 
 fn config() -> Config {
     let provider = ProviderConfig {
-        base_url: Some("http://file:1/v1".to_owned()),
+        base_url: address("http://file:1/v1"),
         dialect: Some("llama.cpp".to_owned()),
-        api_key_env: Some("FILE_KEY".to_owned()),
+        api_key_env: EnvName::new("FILE_KEY"),
         ..ProviderConfig::default()
     };
     let fast = ModelConfig {
@@ -40,9 +48,12 @@ fn config() -> Config {
         system: Some("file".to_owned()),
         providers: [("local".to_owned(), provider)].into(),
         models: [("fast".to_owned(), fast)].into(),
-        tools: ToolsConfig { root: Some("/file".into()), max_steps: NonZeroU32::new(7), enable: None },
-        mcp: Default::default(),
-        retry: RetryConfig::default(),
+        tools: ToolsConfig {
+            root: Some("/file".into()),
+            max_steps: NonZeroU32::new(7),
+            ..ToolsConfig::default()
+        },
+        ..Config::default()
     }
 }
 
@@ -83,18 +94,14 @@ fn flags_win_over_the_file_field_by_field() {
     let setup = merge(&all, &config(), false).unwrap();
     assert_eq!((setup.system.as_deref(), setup.max_steps), (Some("flag"), 3));
     assert_eq!(setup.root, Some("/flag".into()));
+    let said = server(Ok(setup));
     assert_eq!(
-        server(Ok(setup)),
-        Server {
-            api: Api::Chat,
-            provider: "local".to_owned(),
-            model: "qwen".to_owned(),
-            dialect: Some("mistral".to_owned()),
-            base_url: Some("http://flag:2/v1".to_owned()),
-            endpoint_url: None,
-            keys: KeyFrom::Variables(vec!["FLAG_KEY".to_owned()]),
-        }
+        (said.api.as_str(), said.name.as_deref(), said.model.as_str()),
+        (COMPATIBLE, Some("local"), "qwen")
     );
+    assert_eq!(said.config.dialect.as_deref(), Some("mistral"));
+    assert_eq!((&said.config.base_url, &said.config.endpoint_url), (&address("http://flag:2/v1"), &None));
+    assert_eq!(said.keys, named("FLAG_KEY"));
     // Without an alias the system prompt of the file holds.
     assert_eq!(merge(&flags("openai:x"), &config(), false).unwrap().system.as_deref(), Some("file"));
 }
@@ -102,16 +109,18 @@ fn flags_win_over_the_file_field_by_field() {
 /// [CH-27]
 #[test]
 fn a_key_goes_only_where_it_belongs() {
-    let variable = |name: &str| KeyFrom::Variables(vec![name.to_owned()]);
     let bare = Config::default();
     let with_url = |model: &str| Flags { base_url: Some("http://x/v1".to_owned()), ..flags(model) };
     let table = [
-        (flags("openai:m"), variable("OPENAI_API_KEY")),
-        (flags("groq:m"), variable("GROQ_API_KEY")),
+        (flags("openai:m"), KeyFrom::Usual(&["OPENAI_API_KEY"])),
+        (flags("openai-chat:m"), KeyFrom::Usual(&["OPENAI_API_KEY"])),
+        (flags("groq:m"), KeyFrom::Usual(&["GROQ_API_KEY"])),
+        (flags("claude:m"), KeyFrom::Usual(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])),
+        (flags("ollama:m"), KeyFrom::Nowhere),
         (flags("llama.cpp:m"), KeyFrom::Nowhere),
-        (with_url("openai:m"), KeyFrom::IfSet("OPENAI_API_KEY".to_owned())),
+        (with_url("openai:m"), KeyFrom::IfSet(&["OPENAI_API_KEY"])),
         (with_url("mine:m"), KeyFrom::Nowhere),
-        (Flags { api_key_env: vec!["MINE".to_owned()], ..with_url("mine:m") }, variable("MINE")),
+        (Flags { api_key_env: vec!["MINE".to_owned()], ..with_url("mine:m") }, named("MINE")),
     ];
     for (flags, key) in table {
         let with_place = flags.model.as_deref() != Some("llama.cpp:m") || flags.base_url.is_some();
@@ -120,7 +129,8 @@ fn a_key_goes_only_where_it_belongs() {
     }
     let mut own = config();
     own.providers.get_mut("local").unwrap().api_key_env = None;
-    own.providers.get_mut("local").unwrap().kind = ProviderKind::OpenAi;
+    own.providers.get_mut("local").unwrap().dialect = None;
+    own.providers.get_mut("local").unwrap().api = Some("openai".to_owned());
     assert_eq!(server(merge(&flags("local:m"), &own, true)).keys, KeyFrom::Nowhere);
 }
 
@@ -223,15 +233,16 @@ proptest! {
             prop_assert_eq!(&setup.system, &flags.system);
         }
         if let ModelSetup::Server(server) = setup.model {
-            let named = flags.model.clone().filter(|name| name != "fast");
-            if let Some(name) = named {
-                prop_assert_eq!(format!("{}:{}", server.provider, server.model), name);
+            let asked = flags.model.clone().filter(|name| name != "fast");
+            if let Some(name) = asked {
+                let provider = server.name.as_ref().unwrap_or(&server.api);
+                prop_assert_eq!(format!("{provider}:{}", server.model), name);
             }
-            if flags.base_url.is_some() {
-                prop_assert_eq!(&server.base_url, &flags.base_url);
+            if let Some(url) = &flags.base_url {
+                prop_assert_eq!(&server.config.base_url, &address(url));
             }
-            if !flags.api_key_env.is_empty() {
-                prop_assert_eq!(server.keys, KeyFrom::Variables(flags.api_key_env));
+            if let [name] = flags.api_key_env.as_slice() {
+                prop_assert_eq!(server.keys, named(name));
             }
         }
     }
@@ -241,20 +252,25 @@ proptest! {
 #[test]
 fn fallbacks_and_retries_come_from_the_flags_or_the_file() {
     let mut config = config();
-    config.retry =
-        RetryConfig { retries: Some(5), fallbacks: vec!["fast".to_owned(), "groq:llama".to_owned()] };
+    config.retry = RetryConfig {
+        retries: Some(5),
+        fallbacks: vec!["fast".to_owned(), "groq:llama".to_owned()],
+        ..RetryConfig::default()
+    };
     let setup = merge(&flags("openai:m"), &config, true).unwrap();
-    assert_eq!(setup.retries, 5);
+    assert_eq!(setup.retry.retries, Some(5));
     let models: Vec<_> = setup
         .fallbacks
         .iter()
         .map(|fallback| match &fallback.model {
-            ModelSetup::Server(server) => (server.provider.as_str(), server.model.as_str(), &server.keys),
+            ModelSetup::Server(server) => {
+                (server.name.as_deref().unwrap_or(&server.api), server.model.as_str(), &server.keys)
+            }
             demo => panic!("{demo:?}"),
         })
         .collect();
-    let key = |name: &str| KeyFrom::Variables(vec![name.to_owned()]);
-    assert_eq!(models, [("local", "qwen", &key("FILE_KEY")), ("groq", "llama", &key("GROQ_API_KEY"))]);
+    let groq = KeyFrom::Usual(&["GROQ_API_KEY"]);
+    assert_eq!(models, [("local", "qwen", &named("FILE_KEY")), ("groq", "llama", &groq)]);
     assert_eq!(setup.fallbacks[0].settings.temperature, Some(0.5));
 
     let said = Flags {
@@ -264,15 +280,15 @@ fn fallbacks_and_retries_come_from_the_flags_or_the_file() {
         ..flags("openai:m")
     };
     let setup = merge(&said, &config, true).unwrap();
-    assert_eq!((setup.retries, setup.fallbacks.len()), (0, 1));
+    assert_eq!((setup.retry.retries, setup.fallbacks.len()), (Some(0), 1));
     let ModelSetup::Server(fallback) = &setup.fallbacks[0].model else { panic!("{setup:?}") };
     assert_eq!(
-        (fallback.provider.as_str(), &fallback.base_url),
+        (fallback.api.as_str(), &fallback.config.base_url),
         ("mistral", &None),
         "the place is the first model's"
     );
 
-    assert_eq!(merge(&flags("openai:m"), &Config::default(), true).unwrap().retries, 2);
+    assert_eq!(merge(&flags("openai:m"), &Config::default(), true).unwrap().retry.retries, None);
     let alone = Flags { fallbacks: vec!["mistral:m".to_owned()], ..Flags::default() };
     assert_eq!(
         merge(&alone, &Config::default(), false).unwrap_err(),
@@ -287,26 +303,80 @@ fn fallbacks_and_retries_come_from_the_flags_or_the_file() {
 fn the_api_is_that_of_the_provider_the_file_or_the_dialect() {
     let api = |model: &str, config: &Config, dialect: Option<&str>| {
         let flags = Flags { dialect: dialect.map(str::to_owned), ..flags(model) };
-        let server = server(merge(&flags, config, true));
-        (server.api, server.keys)
+        server(merge(&flags, config, true)).api
     };
-    let key = |name: &str| KeyFrom::Variables(vec![name.to_owned()]);
     let bare = Config::default();
-    assert_eq!(api("anthropic:claude", &bare, None), (Api::Messages, key("ANTHROPIC_API_KEY")));
-    assert_eq!(api("google:gemini", &bare, None), (Api::Gemini, key("GEMINI_API_KEY")));
-    assert_eq!(api("openrouter:a/b", &bare, None), (Api::Chat, key("OPENROUTER_API_KEY")));
+    for id in ["anthropic", "claude", "google", "openrouter", "openai", "openai-chat", "azure-responses"] {
+        assert_eq!(api(&format!("{id}:m"), &bare, None), id);
+    }
     let mut own = Config::default();
-    let gateway = |kind| ProviderConfig {
-        kind,
-        base_url: Some("http://gateway/v1".to_owned()),
-        api_key_env: Some("KEY".to_owned()),
+    let gateway = |api: &str| ProviderConfig {
+        api: Some(api.to_owned()),
+        base_url: address("http://gateway/v1"),
         ..ProviderConfig::default()
     };
-    own.providers.insert("claude".to_owned(), gateway(ProviderKind::Anthropic));
-    own.providers.insert("gem".to_owned(), gateway(ProviderKind::Google));
-    own.providers.insert("anthropic".to_owned(), gateway(ProviderKind::OpenAiCompatible));
-    assert_eq!(api("claude:m", &own, None), (Api::Messages, key("KEY")));
-    assert_eq!(api("gem:m", &own, None), (Api::Gemini, key("KEY")));
-    assert_eq!(api("anthropic:m", &own, None), (Api::Chat, key("KEY")), "what the file says counts");
-    assert_eq!(api("claude:m", &own, Some("mistral")).0, Api::Chat);
+    own.providers.insert("mine".to_owned(), gateway("anthropic"));
+    own.providers.insert("anthropic".to_owned(), gateway(COMPATIBLE));
+    own.providers.insert("groq".to_owned(), ProviderConfig { api: None, ..gateway("") });
+    own.providers.insert("odd".to_owned(), gateway("anthropc"));
+    assert_eq!(api("mine:m", &own, None), "anthropic");
+    assert_eq!(api("anthropic:m", &own, None), COMPATIBLE, "what the file says counts");
+    assert_eq!(api("groq:m", &own, None), "groq", "it is what it is called");
+    assert_eq!(api("mine:m", &own, Some("mistral")), COMPATIBLE);
+    assert_eq!(api("openai:m", &bare, Some("mistral")), COMPATIBLE);
+    let fault = merge(&flags("odd:m"), &own, true).unwrap_err().to_string();
+    assert!(
+        fault.starts_with("there is no API `anthropc` (did you mean `anthropic`?); known are "),
+        "{fault}"
+    );
+}
+
+/// [CH-120]
+#[test]
+fn a_provider_that_is_the_program_itself_is_refused() {
+    let serve = |listen: &str| {
+        let mut config = Config::default();
+        config.serve.listen = listen.parse().unwrap();
+        config.serve.allowed_hosts = vec!["chat.example:8443".to_owned(), "inside.example".to_owned()];
+        config
+    };
+    let table: [(&str, &[&str], &[&str]); 4] = [
+        (
+            "127.0.0.1:8420",
+            &[
+                "http://127.0.0.1:8420/v1",
+                "http://localhost:8420",
+                "https://LOCALHOST.:8420/x",
+                "http://a.localhost:8420",
+                "http://0.0.0.0:8420",
+                "http://[::ffff:127.0.0.1]:8420",
+                "https://chat.example:8443/v1",
+                "https://inside.example/v1",
+            ],
+            &[
+                "http://127.0.0.1:8421",
+                "http://127.0.0.2:8420",
+                "http://localhost",
+                "https://chat.example/v1",
+                "https://inside.example:8080/v1",
+                "http://other.example:8420",
+            ],
+        ),
+        ("0.0.0.0:80", &["http://localhost/v1", "http://127.0.0.9", "http://[::1]"], &["http://10.0.0.1"]),
+        ("[::1]:8420", &["http://[::1]:8420", "http://localhost:8420"], &["http://127.0.0.1:8420"]),
+        ("10.0.0.1:8420", &["http://10.0.0.1:8420"], &["http://localhost:8420"]),
+    ];
+    for (listen, own, others) in table {
+        let config = serve(listen);
+        let asked =
+            |url: &str| merge(&Flags { base_url: Some(url.to_owned()), ..flags("mine:m") }, &config, false);
+        for url in own {
+            let error = asked(url).unwrap_err();
+            let itself = SetupError::Itself { provider: "mine".to_owned(), field: "base_url" };
+            assert_eq!(error, itself, "{listen} {url}");
+        }
+        for url in others {
+            assert!(asked(url).is_ok(), "{listen} {url}");
+        }
+    }
 }

@@ -14,8 +14,8 @@ use serde::Deserialize;
 
 use crate::text::{shorten, visible_line};
 
-/// The largest file that is read, in bytes. Its text goes into the prompt: 256 KiB are some 65,000 tokens, half
-/// of what most models can hold.
+/// The largest file that is read unless something else is said, in bytes. Its text goes into the prompt: 256 KiB are
+/// some 65,000 tokens, half of what most models can hold.
 pub(crate) const MAX_FILE: u64 = 256 << 10;
 
 /// The most entries of a folder that are listed, for the same reason.
@@ -56,8 +56,8 @@ pub(crate) enum Fault {
     NoFolder { path: String },
     #[error("`{path}` is neither a file nor a folder")]
     Special { path: String },
-    #[error("`{path}` has {bytes} bytes; at most {MAX_FILE} are read")]
-    TooLarge { path: String, bytes: u64 },
+    #[error("`{path}` has {bytes} bytes; at most {limit} are read")]
+    TooLarge { path: String, bytes: u64, limit: u64 },
     #[error("`{path}` is not a text file: it holds bytes that are not UTF-8 text")]
     Binary { path: String },
     #[error("the path is empty")]
@@ -68,7 +68,11 @@ pub(crate) enum Fault {
 
 /// The folder the tools see.
 #[derive(Debug)]
-pub(crate) struct Root(Dir);
+pub(crate) struct Root {
+    dir: Dir,
+    /// The largest file that is read, in bytes.
+    limit: u64,
+}
 
 impl Root {
     /// Opens the folder; it stays the same one, whatever is renamed later.
@@ -76,28 +80,35 @@ impl Root {
     /// # Errors
     /// If it is not there, is no folder, or may not be read.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        Dir::open_ambient_dir(folder, ambient_authority()).map(Self)
+        let dir = Dir::open_ambient_dir(folder, ambient_authority())?;
+        Ok(Self { dir, limit: MAX_FILE })
+    }
+
+    /// Sets the largest file that is read, in bytes.
+    pub(crate) fn with_limit(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     /// The text of a file.
     ///
     /// # Errors
-    /// If it is outside, missing, no regular file, larger than [`MAX_FILE`], or no text.
+    /// If it is outside, missing, no regular file, larger than the limit, or no text.
     pub(crate) fn read(&self, args: &ReadArgs) -> Result<String, Fault> {
         let path = args.path.trim();
         let fault = |error| fault(path, error);
         // Asked before the file is opened: opening a pipe would wait for its other end.
-        let kind = self.0.metadata(checked(path)?).map_err(fault)?;
+        let kind = self.dir.metadata(checked(path)?).map_err(fault)?;
         if kind.is_dir() {
             return Err(Fault::Folder { path: shown(path) });
         } else if !kind.is_file() {
             return Err(Fault::Special { path: shown(path) });
         }
         let mut bytes = Vec::new();
-        let file = self.0.open(path).map_err(fault)?;
-        file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(fault)?;
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE {
-            return Err(Fault::TooLarge { path: shown(path), bytes: kind.len().max(MAX_FILE + 1) });
+        let file = self.dir.open(path).map_err(fault)?;
+        file.take(self.limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fault)?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > self.limit {
+            let bytes = kind.len().max(self.limit.saturating_add(1));
+            return Err(Fault::TooLarge { path: shown(path), bytes, limit: self.limit });
         }
         match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Ok(text),
@@ -112,10 +123,10 @@ impl Root {
     pub(crate) fn list(&self, args: &ListArgs) -> Result<String, Fault> {
         let path = args.path.as_deref().map(str::trim).filter(|path| !path.is_empty()).unwrap_or(".");
         let fault = |error| fault(path, error);
-        if !self.0.metadata(checked(path)?).map_err(fault)?.is_dir() {
+        if !self.dir.metadata(checked(path)?).map_err(fault)?.is_dir() {
             return Err(Fault::NoFolder { path: shown(path) });
         }
-        let entries = self.0.read_dir(path).map_err(fault)?.take(MAX_SCAN + 1);
+        let entries = self.dir.read_dir(path).map_err(fault)?.take(MAX_SCAN + 1);
         let mut entries: Vec<_> = entries.collect::<io::Result<_>>().map_err(fault)?;
         entries.sort_by_key(DirEntry::file_name);
         let found = entries.len();

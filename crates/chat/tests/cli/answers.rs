@@ -124,7 +124,7 @@ fn logs_are_there_on_request_and_hold_no_key() {
     assert!(verbose.err.contains("ai_http") && verbose.err.contains(server.url()), "{}", verbose.err);
     let url = format!("{}/v1", server.url());
     let all = Chat::new().env("OPENAI_API_KEY", KEY).env("RUST_LOG", "trace");
-    all.run(&["ask", "x", "--model", "openai:m", "--base-url", &url]).answered("Hi.\n");
+    all.run(&["ask", "x", "--model", "openai-chat:m", "--base-url", &url]).answered("Hi.\n");
 }
 
 /// [CH-44]

@@ -105,7 +105,7 @@ fn json_output_ends_with_the_error_too() {
 fn keys_that_cannot_be_used_are_refused_before_any_request() {
     let server = WireServer::repeat(says(&["never"])).unwrap();
     let url = format!("{}/v1", server.url());
-    let openai = ["ask", "x", "--model", "openai:m", "--base-url", &url];
+    let openai = ["ask", "x", "--model", "openai-chat:m", "--base-url", &url];
     for key in [format!("{KEY}\nX-Evil: 1"), format!("{KEY}\r\nb"), format!("{KEY}é"), " ".to_owned()] {
         let ran = Chat::new().env("OPENAI_API_KEY", &key).run(&openai);
         ran.failed(1, &["the key in the environment variable OPENAI_API_KEY cannot be used"]);
@@ -115,7 +115,7 @@ fn keys_that_cannot_be_used_are_refused_before_any_request() {
     named(KEY).failed(2, &["give the name, not the key"]);
     let underscored = KEY.replace('-', "_");
     assert!(!named(&underscored).err.contains(&underscored));
-    Chat::new().run(&["ask", "x", "--model", "openai:m"]).failed(1, &["OPENAI_API_KEY is not set"]);
+    Chat::new().run(&["ask", "x", "--model", "openai-chat:m"]).failed(1, &["OPENAI_API_KEY is not set"]);
     assert_eq!(server.requests().len(), 0);
     // White space around a key is no fault.
     Chat::new().env("OPENAI_API_KEY", &format!(" {KEY}\n")).run(&openai).answered("never\n");

@@ -24,7 +24,7 @@ fn further_keys_are_used_when_one_is_refused_and_told_by_the_names_of_their_vari
         "ask",
         "Hello?",
         "--model",
-        "openai:m",
+        "openai-chat:m",
         "--base-url",
         &url,
         "--api-key-env",
@@ -43,7 +43,7 @@ fn further_keys_are_used_when_one_is_refused_and_told_by_the_names_of_their_vari
     let url = format!("{}/v1", server.url());
     let chat = Chat::new().env("KEY_A", KEY).env("KEY_B", KEY);
     let twice = ["--api-key-env", "KEY_A", "--api-key-env", "KEY_B"];
-    let args = ["ask", "Hello?", "--model", "openai:m", "--base-url", &url];
+    let args = ["ask", "Hello?", "--model", "openai-chat:m", "--base-url", &url];
     chat.run(&[&args[..], &twice].concat()).failed(1, &["401"]);
     assert_eq!(server.requests().len(), 1);
 }

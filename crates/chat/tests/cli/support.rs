@@ -54,7 +54,7 @@ impl Chat {
     pub(crate) fn ask(server: &WireServer, more: &[&str]) -> Ran {
         let url = format!("{}/v1", server.url());
         // Most tests are about one failure, not about what comes after it.
-        let args = ["ask", "Hello?", "--model", "openai:gpt-test", "--base-url", &url, "--retries", "0"];
+        let args = ["ask", "Hello?", "--model", "openai-chat:gpt-test", "--base-url", &url, "--retries", "0"];
         Self::new().env("OPENAI_API_KEY", KEY).run(&[&args, more].concat())
     }
 }
