@@ -12,7 +12,16 @@ use crate::failure::Failure;
 
 /// The modules of our own layers.
 const OURS: [&str; 10] = [
-    "agent_loop", "ai", "ai_anthropic", "ai_core", "ai_google", "ai_http", "ai_mcp", "ai_openai", "chat", "retry",
+    "agent_loop",
+    "ai",
+    "ai_anthropic",
+    "ai_core",
+    "ai_google",
+    "ai_http",
+    "ai_mcp",
+    "ai_openai",
+    "chat",
+    "retry",
 ];
 
 /// Logs what happens, to standard error or to a file: what `RUST_LOG` asks for, else `-v`, else the configuration.

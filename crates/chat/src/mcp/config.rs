@@ -135,7 +135,9 @@ impl McpConfig {
         let mut server = match (&self.command, &self.url) {
             (Some(command), None) => {
                 if is_own_program(Path::new(command), env("PATH").as_deref().map(OsStr::new)) {
-                    return Err(vec![format!("[mcp.{name}] command is this program itself, which is no MCP server")]);
+                    return Err(vec![format!(
+                        "[mcp.{name}] command is this program itself, which is no MCP server"
+                    )]);
                 }
                 let args: Vec<String> = self.args.iter().map(|arg| fill("args", arg)).collect();
                 let mut server = McpServer::stdio(command).args(args);
