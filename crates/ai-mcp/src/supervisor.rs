@@ -10,9 +10,13 @@ use crate::backoff::{Backoff, REST};
 use crate::connect::{Connection, connect};
 use crate::shared::Shared;
 use crate::status::ServerState;
+use crate::wire::tap::Fault;
 
 /// Between two lists of a server's tools: it may tell of changes without end.
 const LIST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a server that is in doubt has to answer.
+const PROBE_LIMIT: Duration = Duration::from_secs(5);
 
 /// How a connection ended.
 enum End {
@@ -72,7 +76,9 @@ async fn attempt(shared: &Arc<Shared>, stop: &CancellationToken) -> End {
         }
         () = connection.wire.closed.cancelled() => {}
         () = follow(shared, &connection) => {}
+        () = fall_silent(shared, &connection) => connection.wire.fail(Fault::Silent),
     }
+    connection.wire.closed.cancel();
     // Calls are told at once; what the server says about its end may take a while.
     let held = since.elapsed();
     shared.lost(ServerState::Restarting, Some("the connection was lost".to_owned()));
@@ -85,6 +91,17 @@ async fn establish(shared: &Arc<Shared>) -> Result<Connection, String> {
     let listing = connection.list(&shared.name, &shared.settings).await?;
     shared.connected(&connection, listing, heard);
     Ok(connection)
+}
+
+/// Asks a server that is in doubt for its tools. Returns when it does not answer.
+async fn fall_silent(shared: &Arc<Shared>, connection: &Connection) {
+    loop {
+        connection.wire.doubt.notified().await;
+        let listing = connection.list(&shared.name, &shared.settings);
+        if !matches!(timeout(PROBE_LIMIT, listing).await, Ok(Ok(_))) {
+            return;
+        }
+    }
 }
 
 /// Lists the tools anew whenever the server says that they are others. Returns when it no longer says anything.

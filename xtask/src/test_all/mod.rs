@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use crate::cargo;
 use crate::support::{Args, Context, Error, Result, columns, exit, root, unknown};
 
+mod mcp;
+mod node;
 mod stages;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rmcp::model::{JsonRpcMessage, ProgressNotificationParam, RequestId, ServerNotification};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Requests of the server that may wait for an answer at once. Each costs a task, and a server that asks without
@@ -20,6 +20,7 @@ const PROGRESS_KEPT: usize = 64;
 pub(crate) enum Fault {
     TooLarge { most: usize },
     TooManyRequests,
+    Silent,
 }
 
 impl fmt::Display for Fault {
@@ -27,6 +28,7 @@ impl fmt::Display for Fault {
         match self {
             Self::TooLarge { most } => write!(f, "it sent a message of more than {most} bytes"),
             Self::TooManyRequests => write!(f, "it has more than {MOST_REQUESTS} requests open at once"),
+            Self::Silent => f.write_str("it no longer answers"),
         }
     }
 }
@@ -37,6 +39,9 @@ pub(crate) struct Wire {
     progress: broadcast::Sender<ProgressNotificationParam>,
     /// How often the server has said that its tools are others now.
     changes: watch::Sender<u64>,
+    /// The server has refused something without saying what, so that a request may wait for good: a server that was
+    /// started anew and has forgotten the session does so.
+    pub(crate) doubt: Notify,
     /// Nothing comes any more.
     pub(crate) closed: CancellationToken,
     fault: OnceLock<Fault>,
@@ -49,6 +54,7 @@ impl Wire {
         Arc::new(Self {
             progress: broadcast::Sender::new(PROGRESS_KEPT),
             changes: watch::Sender::new(0),
+            doubt: Notify::new(),
             closed: CancellationToken::new(),
             fault: OnceLock::new(),
             open: Mutex::default(),
@@ -123,6 +129,13 @@ impl<T> Tap<T> {
                 let mut open = self.wire.open();
                 open.insert(request.id.clone());
                 if open.len() > MOST_REQUESTS { Err(Fault::TooManyRequests) } else { Ok(Some(message)) }
+            }
+            JsonRpcMessage::Error(error) => {
+                // Ours have numbers.
+                if !matches!(error.id, Some(RequestId::Number(_))) {
+                    self.wire.doubt.notify_one();
+                }
+                Ok(Some(message))
             }
             _ => Ok(Some(message)),
         }

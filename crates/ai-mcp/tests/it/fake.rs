@@ -116,6 +116,11 @@ impl Fake {
         self
     }
 
+    /// From now on this method is answered as usual.
+    pub(crate) fn off(&self, method: &str) {
+        self.handlers.lock().unwrap().remove(method);
+    }
+
     /// Answers calls with a text.
     pub(crate) fn says(self: Arc<Self>, text: &'static str) -> Arc<Self> {
         self.on("tools/call", move |_, _| {

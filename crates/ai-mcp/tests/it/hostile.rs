@@ -122,3 +122,34 @@ async fn answers_to_nothing_are_passed_over() {
         assert_eq!(call(&servers, "srv__a", json!({})).await.output, ToolOutput::Text("mine".into()));
     }
 }
+
+/// [MC-48]
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_it_does_not_say_what_is_asked_whether_it_is_there() {
+    let fake = Fake::new(&["a"]).on("tools/call", |talk, call| {
+        // As a server does over HTTP that has forgotten the session.
+        let mut refusal = json!({"jsonrpc": "2.0", "error": {"code": -32000, "message": "No valid session"}});
+        if call["params"]["arguments"]["id"].is_string() {
+            refusal["id"] = call["params"]["arguments"]["id"].clone();
+        }
+        talk.say(&refusal);
+        Answer::Silence
+    });
+    let server = fake.server().with_call_timeout(Duration::from_secs(60));
+    let servers = McpServers::builder().with("srv", server).unwrap().connect().await;
+    // It answers: the refusal was about something else.
+    assert_eq!(call(&servers, "srv__a", json!({})).await.status, "delivery-unknown");
+    assert_eq!((fake.all("tools/list").len(), fake.connections.load(Ordering::SeqCst)), (2, 1));
+    for (at, input) in [json!({}), json!({"id": "server-error"})].into_iter().enumerate() {
+        let lists = fake.all("tools/list").len();
+        let fake = fake.clone().on("tools/list", |_, _| Answer::Silence);
+        let start = tokio::time::Instant::now();
+        let called = call(&servers, "srv__a", input).await;
+        assert!(called.error().contains("running: it no longer answers."), "{}", called.error());
+        assert_eq!(start.elapsed().as_secs(), 5);
+        fake.off("tools/list");
+        fake.nth("tools/list", lists + 2).await;
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!(fake.connections.load(Ordering::SeqCst), at + 2);
+    }
+}
