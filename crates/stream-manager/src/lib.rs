@@ -2,6 +2,7 @@
 
 mod agents;
 mod core;
+mod fold;
 mod history;
 pub mod memory;
 pub mod port;
@@ -10,6 +11,7 @@ mod reminder;
 mod source;
 
 pub use agents::Agents;
+pub use fold::Fold;
 pub use history::Partials;
 pub use source::{
     CallAnswer, InputWaits, OpenError, Redirect, Resume, TurnEnd, TurnEnding, TurnEvent, TurnRequest,

@@ -9,6 +9,7 @@ use super::message::{UiBlockState, UiMessage, UiPart, UiRole, UiToolState};
 use super::reduce_error::UiReduceError;
 use super::word::{UiFinishReason, UiInputEncoding};
 
+mod replay;
 mod tools;
 
 /// The text, in bytes, that one message may be made of. A message is held whole; without a limit a server that never
@@ -38,9 +39,11 @@ pub struct UiReducer {
     reasonings: HashMap<Id, usize>,
     inputs: HashMap<Id, Input>,
     taken: usize,
+    finished: bool,
     finish_reason: Option<UiFinishReason>,
     errors: Vec<String>,
     aborted: bool,
+    abort_reason: Option<String>,
 }
 
 /// An input under way.
@@ -51,6 +54,23 @@ struct Input {
     /// Whether the part shows less than the text. What half an input says is looked for only when somebody looks:
     /// doing so at each delta would cost the square of its length.
     behind: bool,
+}
+
+impl Input {
+    /// Shows what the text says so far.
+    fn catch_up(&mut self, parts: &mut [UiPart]) {
+        if !self.behind {
+            return;
+        }
+        self.behind = false;
+        if let Some(UiPart::Tool(tool)) = parts.get_mut(self.at) {
+            tool.input = match tool.input_encoding {
+                Some(UiInputEncoding::Text) => Some(Value::String(self.text.clone())),
+                _ => partial_json(&self.text),
+            };
+            tool.raw_input = Some(Value::String(self.text.clone()));
+        }
+    }
 }
 
 impl UiReducer {
@@ -76,23 +96,18 @@ impl UiReducer {
             reasonings: HashMap::new(),
             inputs,
             taken: 0,
+            finished: false,
             finish_reason: None,
             errors: Vec::new(),
             aborted: false,
+            abort_reason: None,
         }
     }
 
     /// The message as it stands.
     pub fn message(&mut self) -> &UiMessage {
-        for input in self.inputs.values_mut().filter(|input| input.behind) {
-            input.behind = false;
-            if let Some(UiPart::Tool(tool)) = self.message.parts.get_mut(input.at) {
-                tool.input = match tool.input_encoding {
-                    Some(UiInputEncoding::Text) => Some(Value::String(input.text.clone())),
-                    _ => partial_json(&input.text),
-                };
-                tool.raw_input = Some(Value::String(input.text.clone()));
-            }
+        for input in self.inputs.values_mut() {
+            input.catch_up(&mut self.message.parts);
         }
         &self.message
     }
@@ -129,13 +144,41 @@ impl UiReducer {
     /// If it is about a block, call or question that is not there, or the message becomes too large. The message
     /// stays as it was.
     pub fn push(&mut self, chunk: UiChunk) -> Result<(), UiReduceError> {
-        let weight = weight(&chunk);
-        if self.taken.saturating_add(weight) > MESSAGE_LIMIT {
-            return Err(UiReduceError::TooLarge { limit: MESSAGE_LIMIT });
-        }
+        let weight = self.admit(&chunk)?;
         self.fold(chunk)?;
         self.taken += weight;
         Ok(())
+    }
+
+    /// Takes the next chunk, for a caller who keeps it. Deltas are not copied on their way into the message.
+    ///
+    /// # Errors
+    /// As for [`push`](Self::push).
+    pub fn push_ref(&mut self, chunk: &UiChunk) -> Result<(), UiReduceError> {
+        let weight = self.admit(chunk)?;
+        match chunk {
+            UiChunk::TextDelta { id, delta, provider_metadata: None } => {
+                self.extend(self.texts.get(id).copied(), id, delta, None)?;
+            }
+            UiChunk::ReasoningDelta { id, delta, provider_metadata: None } => {
+                self.extend(self.reasonings.get(id).copied(), id, delta, None)?;
+            }
+            UiChunk::ToolInputDelta { tool_call_id, input_text_delta } => {
+                self.extend_input(tool_call_id, input_text_delta)?;
+            }
+            chunk => self.fold(chunk.clone())?,
+        }
+        self.taken += weight;
+        Ok(())
+    }
+
+    /// What it will weigh, if there is room.
+    fn admit(&self, chunk: &UiChunk) -> Result<usize, UiReduceError> {
+        let weight = weight(chunk);
+        if self.taken.saturating_add(weight) > MESSAGE_LIMIT {
+            return Err(UiReduceError::TooLarge { limit: MESSAGE_LIMIT });
+        }
+        Ok(weight)
     }
 
     fn fold(&mut self, chunk: UiChunk) -> Result<(), UiReduceError> {
@@ -149,16 +192,21 @@ impl UiReducer {
             UiChunk::StartStep => self.message.parts.push(UiPart::StepStart),
             UiChunk::FinishStep => {}
             UiChunk::ResetStep => {
+                self.message();
                 self.message.parts.truncate(step_start(&self.message.parts));
                 self.texts.clear();
                 self.reasonings.clear();
                 self.inputs.clear();
             }
             UiChunk::Finish { finish_reason, message_metadata } => {
+                self.finished = true;
                 self.finish_reason = finish_reason.or(self.finish_reason);
                 self.merge(message_metadata);
             }
-            UiChunk::Abort { .. } => self.aborted = true,
+            UiChunk::Abort { reason } => {
+                self.aborted = true;
+                self.abort_reason = reason.or(self.abort_reason.take());
+            }
             UiChunk::Error { error_text } => self.errors.push(error_text),
             UiChunk::MessageMetadata { message_metadata } => self.merge(Some(message_metadata)),
             UiChunk::TextStart { id, provider_metadata } => {
@@ -178,22 +226,22 @@ impl UiReducer {
             }
             UiChunk::TextDelta { id, delta, provider_metadata } => {
                 let at = self.texts.get(&id).copied();
-                self.extend(at, id, &delta, provider_metadata)?;
+                self.extend(at, &id, &delta, provider_metadata)?;
             }
             UiChunk::ReasoningDelta { id, delta, provider_metadata } => {
                 let at = self.reasonings.get(&id).copied();
-                self.extend(at, id, &delta, provider_metadata)?;
+                self.extend(at, &id, &delta, provider_metadata)?;
             }
             UiChunk::TextEnd { id, citations, provider_metadata } => {
                 let at = self.texts.remove(&id);
-                if let UiPart::Text { citations: ours, .. } = self.extend(at, id, "", provider_metadata)? {
+                if let UiPart::Text { citations: ours, .. } = self.extend(at, &id, "", provider_metadata)? {
                     *ours = citations;
                 }
                 self.close(at);
             }
             UiChunk::ReasoningEnd { id, provider_metadata } => {
                 let at = self.reasonings.remove(&id);
-                self.extend(at, id, "", provider_metadata)?;
+                self.extend(at, &id, "", provider_metadata)?;
                 self.close(at);
             }
             UiChunk::Data(data) if data.transient == Some(true) => {}
@@ -231,7 +279,7 @@ impl UiReducer {
     fn extend(
         &mut self,
         at: Option<usize>,
-        id: Id,
+        id: &Id,
         delta: &str,
         metadata: Option<Box<ProviderOptions>>,
     ) -> Result<&mut UiPart, UiReduceError> {
@@ -246,7 +294,7 @@ impl UiReducer {
                 }
                 Ok(part)
             }
-            _ => Err(UiReduceError::UnknownBlock { id }),
+            _ => Err(UiReduceError::UnknownBlock { id: id.clone() }),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod commands;
 mod conversation;
+mod log;
 mod ownership;
 mod status;
 
@@ -9,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use commands::MemoryCommands;
 pub use conversation::MemoryConversations;
+pub use log::MemoryLog;
 pub use ownership::MemoryOwnership;
 pub use status::MemoryStatus;
 

@@ -16,8 +16,10 @@ pub trait ReplayLog: fmt::Debug + Send + Sync + 'static {
     /// Begins the log of an attempt. `seed` is what the row shows already: what a reader behind the window gets stands
     /// on it.
     ///
+    /// A greater epoch than before fences the writers of the topic.
+    ///
     /// # Errors
-    /// If it is fenced, or the log does not answer.
+    /// If it is fenced, or the log does not answer; [`Conflict`](super::StoreErrorKind::Conflict) if the attempt has a log.
     async fn create(
         &self,
         lease: &Lease,
@@ -50,14 +52,15 @@ pub trait ReplayLog: fmt::Debug + Send + Sync + 'static {
         terminal: Terminal,
     ) -> Result<(), StoreError>;
 
-    /// Forgets the log of an attempt. Readers it has get what is left.
+    /// Forgets the log of an attempt. Readers it has get what is left, and what its writer still adds.
     ///
     /// # Errors
     /// If the log does not answer; it goes by its own age then.
     async fn forget(&self, topic: &TopicId, attempt: AttemptId) -> Result<(), StoreError>;
 }
 
-/// Writes the log of one attempt. It belongs to the task that runs the attempt.
+/// Writes the log of one attempt. It belongs to the task that runs the attempt. Dropped before the last record, it leaves
+/// the log [abandoned](Read::Abandoned).
 #[async_trait]
 pub trait LogWriter: fmt::Debug + Send + 'static {
     /// Adds a chunk and gives it the next sequence number, from 1. Never waits for a reader.
@@ -76,10 +79,11 @@ pub trait LogWriter: fmt::Debug + Send + 'static {
     /// If it is fenced, or the log does not answer.
     async fn flush(&mut self) -> Result<(), StoreError>;
 
-    /// Adds the last record. Nothing can follow it.
+    /// Adds the last record. Nothing can follow it: what is appended then is dropped. The same one again is no error.
     ///
     /// # Errors
     /// If it is fenced, or the log does not answer. Readers then learn of the end from the conversation store.
+    /// [`Conflict`](super::StoreErrorKind::Conflict) if the log has another last record.
     async fn seal(&mut self, terminal: Terminal) -> Result<(), StoreError>;
 }
 
@@ -105,6 +109,10 @@ pub enum Read {
     Rebase(Box<Snapshot>),
     /// The last record was read before.
     End,
+    /// All was read, and nobody writes the log any more, though it has no last record: its task died, or somebody else
+    /// took the topic over. Said once. The reader may read on, for the topic's owner may seal the log; how the row ended,
+    /// the conversation store knows sooner or later. A log that cannot tell is silent instead.
+    Abandoned,
 }
 
 /// What a row shows at a place in the log of its attempt.

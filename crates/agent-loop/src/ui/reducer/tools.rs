@@ -29,6 +29,7 @@ impl UiReducer {
                 provider_metadata,
             } => {
                 let told = Told { provider_executed, title, tool_metadata, provider_metadata };
+                self.end_input(&tool_call_id);
                 let at = self.call(&tool_call_id, tool_name, dynamic == Some(true), |part| {
                     set(part, UiToolState::InputStreaming, None, told);
                     part.input_encoding = input_encoding;
@@ -36,10 +37,7 @@ impl UiReducer {
                 self.inputs.insert(tool_call_id, Input { at, text: String::new(), behind: false });
             }
             UiChunk::ToolInputDelta { tool_call_id, input_text_delta } => {
-                let input = self.inputs.get_mut(&tool_call_id);
-                let input = input.ok_or(UiReduceError::UnknownCall { tool_call_id })?;
-                input.text.push_str(&input_text_delta);
-                input.behind = true;
+                self.extend_input(&tool_call_id, &input_text_delta)?;
             }
             UiChunk::ToolInputAvailable {
                 tool_call_id,
@@ -52,7 +50,7 @@ impl UiReducer {
                 provider_metadata,
             } => {
                 let told = Told { provider_executed, title, tool_metadata, provider_metadata };
-                self.inputs.remove(&tool_call_id);
+                self.end_input(&tool_call_id);
                 self.call(&tool_call_id, tool_name, dynamic == Some(true), |part| {
                     set(part, UiToolState::InputAvailable, Some(input), told);
                 });
@@ -69,7 +67,7 @@ impl UiReducer {
                 ..
             } => {
                 let told = Told { provider_executed, title: None, tool_metadata, provider_metadata };
-                self.inputs.remove(&tool_call_id);
+                self.end_input(&tool_call_id);
                 let dynamic = match self.in_step(&tool_call_id) {
                     Some((_, part)) => part.dynamic,
                     None => dynamic == Some(true),
@@ -161,6 +159,24 @@ impl UiReducer {
         Ok(())
     }
 
+    pub(super) fn extend_input(&mut self, call: &Id, delta: &str) -> Result<(), UiReduceError> {
+        let Some(input) = self.inputs.get_mut(call) else {
+            return Err(UiReduceError::UnknownCall { tool_call_id: call.clone() });
+        };
+        input.text.push_str(delta);
+        input.behind = true;
+        Ok(())
+    }
+
+    /// The input is whole, or begins anew. Its part is written over, unless it is of an earlier step.
+    fn end_input(&mut self, call: &Id) {
+        if let Some(mut input) = self.inputs.remove(call)
+            && input.at < step_start(&self.message.parts)
+        {
+            input.catch_up(&mut self.message.parts);
+        }
+    }
+
     fn in_step(&mut self, call: &Id) -> Option<(usize, &mut UiToolPart)> {
         let start = step_start(&self.message.parts);
         let parts = self.message.parts.iter_mut().enumerate().skip(start);
@@ -188,6 +204,9 @@ impl UiReducer {
 
     /// The part of a call that is there, in this step or the last one before it that has it.
     fn find(&mut self, tool_call_id: Id) -> Result<&mut UiToolPart, UiReduceError> {
+        if let Some(input) = self.inputs.get_mut(&tool_call_id) {
+            input.catch_up(&mut self.message.parts);
+        }
         let here = self.in_step(&tool_call_id).map(|(at, _)| at);
         let at = here.or_else(|| {
             let is_it =
