@@ -16,6 +16,9 @@ mod guides {
     #[doc = include_str!("../../docs/guide/testing-an-agent.md")]
     struct TestingAnAgent;
 
+    #[doc = include_str!("../../docs/guide/mcp.md")]
+    struct Mcp;
+
     #[doc = include_str!("../../docs/guide/retry-and-keys.md")]
     struct RetryAndKeys;
 }

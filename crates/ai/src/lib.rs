@@ -11,6 +11,7 @@
 //! | OpenAI, Azure and compatible servers | `openai`, [`builtin`](mod@builtin) | `ai-openai` |
 //! | Anthropic | `anthropic`, [`builtin`](mod@builtin) | `ai-anthropic` |
 //! | Google | `google`, [`builtin`](mod@builtin) | `ai-google` |
+//! | tools of MCP servers | `mcp` | `ai-mcp` |
 //!
 //! # Features
 //!
@@ -20,6 +21,7 @@
 //! | `anthropic` | yes | Anthropic's Messages; with `openai`, Anthropic's models at Azure too |
 //! | `google` | yes | Google's Gemini |
 //! | `retry` | yes | keys that rotate, retries and fallbacks around any model |
+//! | `mcp` | no | tools of MCP servers, over stdio and streamable HTTP |
 //!
 //! # Example
 //!
@@ -43,6 +45,8 @@ pub use ai_anthropic as anthropic;
 pub use ai_core::*;
 #[cfg(feature = "google")]
 pub use ai_google as google;
+#[cfg(feature = "mcp")]
+pub use ai_mcp as mcp;
 #[cfg(feature = "openai")]
 pub use ai_openai as openai;
 pub use ai_provider as provider;

@@ -6,7 +6,7 @@ mod list;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ai_mcp::{McpServers, ServerState};
+use ai_mcp::{McpServers, McpServersBuilder, ServerState, ServerStatus};
 use tokio::time::timeout;
 
 use self::config::McpConfig;
@@ -27,16 +27,14 @@ pub(crate) async fn connect(config: &Config) -> Result<McpServers, Failure> {
 fn builder(
     servers: &BTreeMap<String, McpConfig>,
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<ai_mcp::McpServersBuilder, Failure> {
+) -> Result<McpServersBuilder, Failure> {
     let (mut builder, mut problems) = (McpServers::builder(), Vec::new());
     for (name, config) in servers.iter().filter(|(_, config)| config.enabled) {
-        match config.server(name, env).and_then(|server| {
-            builder
-                .clone()
-                .with(name, server)
-                .map_err(|error| vec![format!("[mcp.{name}]: {}", error.message())])
-        }) {
-            Ok(more) => builder = more,
+        match config.server(name, env) {
+            Ok(server) => {
+                let added = builder.with(name, server);
+                builder = added.map_err(|error| Failure::usage(error.to_string()))?;
+            }
             Err(more) => problems.extend(more),
         }
     }
@@ -65,7 +63,7 @@ pub(crate) async fn show(config: &Config, view: &mut View) -> Result<u8, Failure
 /// What is to be said of servers that are not there.
 pub(crate) fn missing(servers: &McpServers) -> Vec<String> {
     let missing = servers.status().into_iter().filter(|status| status.state != ServerState::Ready);
-    let line = |status: ai_mcp::ServerStatus| {
+    let line = |status: ServerStatus| {
         let why = status.error.unwrap_or_else(|| "it is not connected".to_owned());
         format!("the MCP server {} is not there: {why}; `chat mcp list` shows more", status.name)
     };

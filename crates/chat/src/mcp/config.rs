@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ai_mcp::{Approval, McpServer};
+use ai_mcp::{Approval, McpServer, McpServers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -189,7 +189,10 @@ impl McpConfig {
         if let Some(seconds) = self.call_timeout {
             server = server.with_call_timeout(Duration::from_secs(seconds.into()));
         }
-        Ok(server)
+        match McpServers::builder().with(name, server.clone()) {
+            Ok(_) => Ok(server),
+            Err(error) => Err(vec![format!("[mcp.{name}]: {}", error.message())]),
+        }
     }
 
     /// What belongs to the other kind of server.

@@ -10,5 +10,7 @@
 
 mod answers;
 mod bad_input;
+#[cfg(unix)]
+mod mcp;
 mod retries;
 mod support;
