@@ -1,4 +1,8 @@
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking, and one is a person"
+)]
 
 use agent_loop::UiChunk;
 use futures_util::FutureExt;
