@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ai_core::run::RunSnapshot;
+use ai_core::run::{PendingApproval, RunSnapshot};
 use ai_core::{LoopStream, ModelChoice, Registry, RunHandle, RunOptions, ToolLoop};
 use ai_provider::{
     CancellationToken, Delivery, ErrorRecord, JsonObject, Message, TargetId, ToolResult, Usage,
@@ -254,7 +254,7 @@ impl Agent {
 
     pub(crate) fn start(&self, history: Vec<Arc<Message>>, options: RunOptions) -> AgentStream {
         let message_id = self.message_id(&history, false);
-        let run = self.begin(0, options, |options| self.tool_loop.start_shared(history, options));
+        let run = self.begin(0, &[], options, |options| self.tool_loop.start_shared(history, options));
         self.show(run, message_id)
     }
 
@@ -274,10 +274,10 @@ impl Agent {
         let begun = !run.steps().is_empty() || !run.pending_approvals().is_empty();
         let message_id = self.message_id(run.messages(), begun);
         let waiting = run.pending_approvals();
-        let there = waiting.into_iter().filter(|pending| pending.call.provider_executed);
         let steps = u32::try_from(run.steps().len()).unwrap_or(u32::MAX);
-        let run = self.begin(steps, options, |options| self.tool_loop.resume(run, options));
+        let run = self.begin(steps, &waiting, options, |options| self.tool_loop.resume(run, options));
         let stream = self.show(run, message_id);
+        let there = waiting.into_iter().filter(|pending| pending.call.provider_executed);
         stream.waiting_for(there.map(|pending| pending.approval_id))
     }
 
@@ -285,17 +285,18 @@ impl Agent {
         AgentStream::new(run, Arc::clone(&self.ui), message_id, self.setup.meter())
     }
 
-    /// Begins with a run that has this many steps behind it.
+    /// Begins with a run that has this many steps behind it, and calls that wait for a person.
     fn begin(
         &self,
         steps: u32,
+        waiting: &[PendingApproval],
         mut options: RunOptions,
         start: impl FnOnce(RunOptions) -> (RunHandle, LoopStream),
     ) -> (RunHandle, Events) {
         if let Some(new_id) = self.ui.ids.clone() {
             options = options.with_request_ids(move || new_id().into());
         }
-        let auditing = self.setup.audit.as_ref().map(|audit| audit.begin(self.ui.new_id(), steps));
+        let auditing = self.setup.audit.as_ref().map(|audit| audit.begin(self.ui.new_id(), steps, waiting));
         let (hooks, model) = (self.observers.hooks(), Arc::clone(self.tool_loop.model()));
         let resets = self.ui.protocol.can_reset();
         let options = self.setup.take_part(options, hooks, model, resets, auditing.clone());
@@ -317,7 +318,7 @@ impl Agent {
         let options = RunOptions::default().with_cancel(cancel).with_delivery(Delivery::Whole);
         let Prompt(history) = prompt.into();
         let start = |options| self.tool_loop.start_shared(history, options);
-        let (_handle, events) = self.begin(0, options, start);
+        let (_handle, events) = self.begin(0, &[], options, start);
         fold(events).await
     }
 

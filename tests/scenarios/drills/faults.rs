@@ -1,5 +1,10 @@
 //! Runs with faults in them, and what comes after.
 
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ai_google::Google;
+
 use super::*;
 
 /// [AL-262]
@@ -172,4 +177,38 @@ async fn five_faults_are_five_entries() {
             "call late · policy allow · started · timed out, delivery unknown, not retried"
         ]
     );
+}
+
+/// [AL-270]
+#[tokio::test]
+async fn ids_that_an_adapter_makes_come_from_the_generator_too() {
+    let call = r#"data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"weather","args":{"name":"Rome"}}}]},"finishReason":"STOP"}]}"#;
+    let text = r#"data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Sunny."}]},"finishReason":"STOP"}]}"#;
+    let play = async |known: bool| {
+        let transport = [call, call, text].map(|event| reply(format!("{event}\n\n")));
+        let transport = transport.into_iter().fold(MemoryTransport::new(), MemoryTransport::reply);
+        let google = Google::builder()
+            .keys(Arc::new(Keys::one(ApiKey::new(KEY).unwrap())))
+            .transport(Arc::new(transport))
+            .build()
+            .unwrap();
+        let agent = Agent::new(ToolLoop::new(google.language_model("gemini").unwrap()).with_tools(tools()));
+        let count = AtomicU32::new(0);
+        let known_ids = move || format!("id-{}", count.fetch_add(1, Ordering::Relaxed));
+        let agent = if known { agent.with_ids(known_ids) } else { agent };
+        let chunks: Vec<_> = agent.stream([question()], CancellationToken::new()).chunks().collect().await;
+        assert_eq!(chunks.last().map(UiChunk::kind), Some("finish"), "{chunks:?}");
+        chunks
+    };
+    let calls = |chunks: &[UiChunk]| -> HashSet<String> {
+        let calls = chunks.iter().filter_map(|chunk| match chunk {
+            UiChunk::ToolInputAvailable { tool_call_id, .. } => Some(tool_call_id.to_string()),
+            _ => None,
+        });
+        calls.collect()
+    };
+    let first = play(true).await;
+    assert_eq!(first, play(true).await);
+    assert_eq!(calls(&first).len(), 2, "the calls of two steps have ids of their own");
+    assert_ne!(calls(&first), calls(&play(false).await));
 }

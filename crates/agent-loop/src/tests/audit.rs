@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ai_core::{Approvals, Decision, OnError};
-use ai_provider::{CancellationToken, ErrorClass, Message, ModelError, StreamPart, ToolCall, UnifiedFinish};
+use ai_provider::{
+    CancellationToken, ErrorClass, Finish, FinishReason, Message, ModelError, StreamPart,
+    ToolApprovalRequest, ToolCall, UnifiedFinish, Usage,
+};
 use ai_testkit::{Script, ScriptedModel};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -68,7 +71,11 @@ fn talkative() -> ScriptedModel {
         .tool_call("b", "fails", "{}")
         .usage(3, 5)
         .finish(UnifiedFinish::ToolCalls);
-    ScriptedModel::new().reply(calls).reply(Script::new().text("SAID-text").finish(UnifiedFinish::Stop))
+    let usage = Usage { raw: Some(json!({"note": "SAID-usage"})), ..Usage::default() };
+    let finish = Finish { reason: FinishReason::from(UnifiedFinish::Stop), usage, metadata: None };
+    ScriptedModel::new()
+        .reply(calls)
+        .reply(Script::new().text("SAID-text").part(StreamPart::Finish(Box::new(finish))))
 }
 
 /// [AL-244]
@@ -138,7 +145,7 @@ async fn nothing_that_is_said_is_told_unless_asked_for() {
         assert!(!text.contains(said), "{said} in {text}");
     }
     let text = serde_json::to_string(&with).unwrap();
-    for said in ["SAID-reasoning", "SAID-text", "SAID-input", SECRET] {
+    for said in ["SAID-reasoning", "SAID-text", "SAID-input", "SAID-usage", SECRET] {
         assert!(text.contains(said), "{said} not in {text}");
     }
     assert_eq!(hashes(&without), hashes(&with));
@@ -206,6 +213,42 @@ async fn who_decided_about_a_call_and_how() {
             "call y · asked · person allow · started · ok",
         ]
     );
+}
+
+/// [AL-246] [AL-244]
+#[tokio::test]
+async fn a_decision_about_a_stored_run_names_the_call() {
+    let server_call = ToolCall { provider_executed: true, ..ToolCall::new("s", "search", "{}") };
+    let asked = ToolApprovalRequest { approval_id: "q".into(), tool_call_id: "s".into() };
+    let asking = Script::new()
+        .tool_call("a", "asks", "{}")
+        .part(StreamPart::ToolCall(Box::new(server_call)))
+        .part(StreamPart::ToolApprovalRequest(asked));
+    let model = ScriptedModel::new()
+        .reply(Script::tool_reply("c", "clock", "{}"))
+        .reply(asking.finish(UnifiedFinish::ToolCalls))
+        .repeat(Script::new().text("Done.").usage(1, 1).finish(UnifiedFinish::Stop));
+    let heard = Heard::default();
+    let agent = Agent::new(tool_loop(&model)).with_audit(heard.audit());
+    let waiting = run(ask(&agent)).await;
+    assert_eq!(heard.record().outcome(), Some("awaiting-approval"));
+    let stored = waiting.stream.run_end().unwrap().snapshot.clone();
+    let mut running = agent.resume(stored, CancellationToken::new());
+    running.handle().decide(&"a".into(), Decision::deny("no")).unwrap();
+    running.handle().decide(&"s".into(), Decision::approve()).unwrap();
+    while running.next().await.is_some() {}
+    let record = heard.record();
+    assert_eq!((record.outcome(), record.entries()[0].step), (Some("finished"), 1));
+    let mut lines = timeline(&record);
+    lines.sort();
+    assert_eq!(lines, ["call a · person deny · denied", "call s · person allow"]);
+    let unknown = Missing::Result {
+        step: 1,
+        call_id: "s".into(),
+        tool: "search".to_owned(),
+        state: Unresolved::Unknown,
+    };
+    assert!(record.missing().contains(&unknown), "{:?}", record.missing());
 }
 
 /// [AL-247]

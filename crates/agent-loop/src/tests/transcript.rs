@@ -340,6 +340,27 @@ async fn a_run_that_waits_and_goes_on_has_one_transcript() {
     assert_eq!((shared(&whole), whole.is_incomplete(), whole.missing.len()), (wanted, false, 0));
 }
 
+/// [AL-261]
+#[tokio::test]
+async fn a_run_that_goes_on_behind_a_complete_step_has_it_once() {
+    let model = ScriptedModel::new()
+        .reply(Script::tool_reply("a", "clock", "{}"))
+        .reply(Script::new().text("Half").error(broken()))
+        .repeat(Script::text_reply("Noon."));
+    let agent = Agent::new(tool_loop(&model));
+    let mut first = ask(&agent);
+    while first.next().await.is_some() {}
+    let stored = first.run_end().unwrap().snapshot.clone();
+    let mut view = TranscriptView::resuming(&stored);
+    let mut second = agent.resume(stored, CancellationToken::new());
+    while let Some(event) = second.next().await {
+        view.push(&event);
+    }
+    let wanted: Vec<_> = [question()].into_iter().chain(second.new_messages()).collect();
+    assert_eq!((shared(&view.transcript()), wanted.len()), (wanted, 4));
+    assert_eq!(view.transcript().missing, [Missing::Usage { step: 2 }], "the steps go on counting");
+}
+
 /// [AL-256]
 #[tokio::test]
 async fn half_a_call_at_the_end_of_a_dropped_stream_is_no_call_at_any_level() {

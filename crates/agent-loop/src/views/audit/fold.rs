@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use ai_core::run::{Outcome, StepRecord, ToolRecord, ToolStatus};
+use ai_core::run::{Outcome, PendingApproval, StepRecord, ToolRecord, ToolStatus};
 use ai_core::{LoopEvent, RunEnd, ToolEvent};
 use ai_provider::{AttemptEvent, Id, StreamPart, ToolApprovalResponse, ToolCall, ToolResult};
 use tokio::time::Instant;
@@ -53,16 +53,21 @@ impl Audit {
         self
     }
 
-    /// Begins with a run that has this many steps behind it.
-    pub(crate) fn begin(&self, run: String, steps: u32) -> Auditing {
+    /// Begins with a run that has this many steps behind it, and calls that wait for a person.
+    pub(crate) fn begin(&self, run: String, steps: u32, waiting: &[PendingApproval]) -> Auditing {
+        let asked = waiting.iter().map(|pending| (pending.approval_id.clone(), pending.call.id.clone()));
+        let mut gaps = Gaps::behind(steps);
+        for PendingApproval { call, .. } in waiting {
+            gaps.call(&call.id, &call.name, call.provider_executed);
+        }
         Auditing(Arc::new(Mutex::new(Fold {
             audit: self.clone(),
             run,
             seq: 0,
             began: None,
-            gaps: Gaps::behind(steps),
+            gaps,
             steps,
-            asked: HashMap::new(),
+            asked: asked.collect(),
             decided: HashSet::new(),
             told: HashSet::new(),
             ended: false,
@@ -222,8 +227,7 @@ impl Fold {
     }
 
     fn answered(&mut self, answer: &ToolApprovalResponse) {
-        // A run that was stored was asked before; the ids of questions of this side name the call.
-        let call_id = self.asked.remove(&answer.approval_id).unwrap_or_else(|| answer.approval_id.clone());
+        let Some(call_id) = self.asked.remove(&answer.approval_id) else { return };
         self.decided.insert(call_id.clone());
         let reason = answer.reason.as_deref().map(|reason| self.audit.redaction.text(reason));
         let (by, approved) = (Decider::Person, answer.approved);
