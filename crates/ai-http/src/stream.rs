@@ -279,11 +279,12 @@ struct Draining {
     body: Body,
     left: usize,
     patience: Patience,
+    waited: bool,
 }
 
 impl Draining {
     fn new(body: Body) -> Self {
-        Self { body, left: DRAIN_BYTES, patience: Patience::new(Some(DRAIN_TIME)) }
+        Self { body, left: DRAIN_BYTES, patience: Patience::new(Some(DRAIN_TIME)), waited: false }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -291,6 +292,12 @@ impl Draining {
             match self.body.as_mut().poll_next(cx) {
                 Poll::Ready(Some(Ok(chunk))) => self.left = self.left.saturating_sub(chunk.len().max(1)),
                 Poll::Ready(_) => break,
+                // The end mostly stands in what the connection has read already: once its task has had its turn it is
+                // here, and no timer was needed.
+                Poll::Pending if !std::mem::replace(&mut self.waited, true) => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 Poll::Pending => return self.patience.poll(cx),
             }
         }

@@ -39,15 +39,12 @@ pub struct CallContext {
 impl CallContext {
     /// A bare call: never cancelled, no deadline, first key, a fresh request id and scope.
     pub fn new() -> Self {
-        Self {
-            cancel: CancellationToken::new(),
-            deadline: None,
-            key_index: 0,
-            request_id: RequestId::random(),
-            step: None,
-            scope: RunScope::new(),
-            events: None,
-        }
+        Self::of_run(CancellationToken::new(), RunScope::new(), RequestId::random())
+    }
+
+    /// A call of a run that has its token and scope: no deadline, first key.
+    pub fn of_run(cancel: CancellationToken, scope: RunScope, request_id: RequestId) -> Self {
+        Self { cancel, deadline: None, key_index: 0, request_id, step: None, scope, events: None }
     }
 
     /// Sets the token.

@@ -20,24 +20,24 @@ pub enum CallIds {
 /// call has it, else one made of it. It depends on the earlier calls alone, so that a longer history begins
 /// with the same bytes.
 #[derive(Debug)]
-pub(super) struct WireIds {
+pub(super) struct WireIds<'a> {
     form: CallIds,
-    used: HashSet<String>,
+    used: HashSet<Cow<'a, str>>,
 }
 
-impl WireIds {
+impl<'a> WireIds<'a> {
     pub(super) fn new(form: CallIds) -> Self {
         Self { form, used: HashSet::new() }
     }
 
-    pub(super) fn assign<'a>(&mut self, id: &'a str) -> Cow<'a, str> {
+    pub(super) fn assign(&mut self, id: &'a str) -> Cow<'a, str> {
         let mut wire = if self.accepts(id) { Cow::Borrowed(id) } else { Cow::Owned(self.made(id, 0)) };
         let mut again = 1;
         while self.used.contains(&*wire) {
             wire = Cow::Owned(self.made(id, again));
             again += 1;
         }
-        self.used.insert(wire.clone().into_owned());
+        self.used.insert(wire.clone());
         wire
     }
 

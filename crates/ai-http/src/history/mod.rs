@@ -31,8 +31,8 @@ mod ids;
 /// ```
 #[derive(Debug)]
 pub struct Pairing<'a> {
-    /// By the position of the assistant message.
-    calls: HashMap<usize, Vec<Paired<'a>>>,
+    /// With the position of the assistant message, in the order of the history.
+    calls: Vec<(usize, Vec<Paired<'a>>)>,
 }
 
 /// A call that the client runs, with what came of it.
@@ -51,13 +51,14 @@ impl<'a> Pairing<'a> {
     /// call, ids that were replaced.
     pub fn of(messages: &'a [Arc<Message>], form: CallIds, notes: &mut Notes) -> Self {
         let mut ids = WireIds::new(form);
-        let mut calls: HashMap<usize, Vec<Paired<'a>>> = HashMap::new();
+        let mut calls: Vec<(usize, Vec<Paired<'a>>)> = Vec::new();
         // Ids may come again in a later turn: a result belongs to the latest call before it.
         let mut open: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
         let (mut orphans, mut missing, mut renamed) = (0_usize, 0_usize, 0_usize);
         for (at, message) in messages.iter().enumerate() {
             match &**message {
                 Message::Assistant(message) => {
+                    let mut here = Vec::new();
                     for part in &message.parts {
                         let AssistantPart::ToolCall(call) = part else { continue };
                         if call.provider_executed {
@@ -65,9 +66,11 @@ impl<'a> Pairing<'a> {
                         }
                         let wire_id = ids.assign(&call.id);
                         renamed += usize::from(*wire_id != *call.id);
-                        let paired = calls.entry(at).or_default();
-                        open.entry(&call.id).or_default().push((at, paired.len()));
-                        paired.push(Paired { call, wire_id, result: None });
+                        open.entry(&call.id).or_default().push((calls.len(), here.len()));
+                        here.push(Paired { call, wire_id, result: None });
+                    }
+                    if !here.is_empty() {
+                        calls.push((at, here));
                     }
                 }
                 Message::Tool(message) => {
@@ -77,7 +80,7 @@ impl<'a> Pairing<'a> {
                             continue;
                         }
                         match take(&mut open, &result.tool_call_id)
-                            .and_then(|(at, nth)| calls.get_mut(&at)?.get_mut(nth))
+                            .and_then(|(nth, place)| calls.get_mut(nth)?.1.get_mut(place))
                         {
                             Some(paired) => paired.result = Some(result),
                             None => orphans += 1,
@@ -87,7 +90,7 @@ impl<'a> Pairing<'a> {
                 _ => {}
             }
         }
-        missing += calls.values().flatten().filter(|paired| paired.result.is_none()).count();
+        missing += calls.iter().flat_map(|(_, calls)| calls).filter(|paired| paired.result.is_none()).count();
         if missing > 0 {
             notes.compatibility(
                 "messages",
@@ -106,7 +109,8 @@ impl<'a> Pairing<'a> {
 
     /// The calls of the assistant message at this position of the history, in their order.
     pub fn of_message(&self, at: usize) -> &[Paired<'a>] {
-        self.calls.get(&at).map_or(&[], Vec::as_slice)
+        let found = self.calls.binary_search_by_key(&at, |(at, _)| *at);
+        found.ok().and_then(|nth| self.calls.get(nth)).map_or(&[], |(_, calls)| calls)
     }
 }
 
@@ -114,7 +118,7 @@ impl<'a> Pairing<'a> {
 fn take(open: &mut HashMap<&str, Vec<(usize, usize)>>, id: &str) -> Option<(usize, usize)> {
     let places = open.get_mut(id)?;
     let latest = places.last()?.0;
-    let first = places.iter().position(|(at, _)| *at == latest)?;
+    let first = places.iter().position(|(message, _)| *message == latest)?;
     Some(places.remove(first))
 }
 

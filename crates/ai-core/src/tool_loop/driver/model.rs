@@ -45,12 +45,10 @@ impl Driver {
     async fn ask(&mut self, co: &LoopCo) -> Result<Option<(ModelStream, Span)>, Interruption> {
         let target = self.step.model.target().clone();
         co.give(LoopEvent::StepStart(StepStart::new(self.live.run().step(), target.clone()))).await;
-        let ctx = CallContext::new()
-            .with_cancel(self.options.cancel.clone())
+        let (cancel, scope) = (self.options.cancel.clone(), self.options.scope.clone());
+        let ctx = CallContext::of_run(cancel, scope, self.step.request_id.clone())
             .with_deadline(self.interrupt.deadline())
-            .with_request_id(self.step.request_id.as_str())
             .with_step(self.live.run().step())
-            .with_scope(self.options.scope.clone())
             .with_events(Arc::clone(&self.attempts) as _);
         let request = match self.changed_request().await? {
             Ok(request) => request,

@@ -1,11 +1,13 @@
 //! A frame as it comes in: borrowed from its text, and read with patience. Servers leave fields out, send null
 //! for them, and disagree on types.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::alike::OnlyString;
 use super::fill::{Fill, Key, Place, empty_list, object};
 use super::loose::{Content, ContentPart, Raw, Scalar};
 
@@ -124,10 +126,10 @@ impl<'de> Fill<'de> for Choices<'de> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
                 let Choices { first, more } = self.0;
                 while list.next_element_seed(Place(&mut *first))?.is_some() {
-                    *first = first.take_if(|choice| choice.is_of_the_answer());
-                    if first.is_some() {
+                    if first.as_ref().is_some_and(Choice::is_of_the_answer) {
                         break;
                     }
+                    *first = None;
                 }
                 let mut next = None;
                 while list.next_element_seed(Place(&mut next))?.is_some() {
@@ -201,5 +203,53 @@ impl ContentPart<'_> {
 impl Choice<'_> {
     fn is_of_the_answer(&self) -> bool {
         self.index.number().unwrap_or(0) == 0
+    }
+}
+
+impl Frame<'_> {
+    /// The string of a frame that says nothing else about the answer, with its quotes, as it stands in `data`.
+    pub(super) fn only_string<'f>(&self, data: &'f str) -> Option<(OnlyString, &'f str)> {
+        let Choices { first: Some(choice), more } = self.choices.as_ref()? else { return None };
+        let delta = choice.delta.as_ref()?;
+        let nothing = [self.usage, self.error, self.citations, self.search_results, self.x_groq.usage]
+            .into_iter()
+            .chain([self.x_groq.error, choice.logprobs, choice.usage, choice.error])
+            .chain([delta.reasoning_details, delta.annotations, delta.function_call.arguments])
+            .all(|raw| raw.0.is_none());
+        let silent = [&delta.reasoning_content, &delta.reasoning, &delta.refusal];
+        let bare = nothing
+            && more.is_empty()
+            && choice.message.is_none()
+            && matches!(choice.finish_reason, Scalar::None)
+            && matches!(delta.function_call.name, Scalar::None)
+            && delta.images.as_ref().is_none_or(Vec::is_empty)
+            && silent.iter().all(|content| matches!(content, Content::None));
+        if !bare {
+            return None;
+        }
+        match (&delta.content, delta.tool_calls.as_deref().unwrap_or_default()) {
+            (Content::Text(Cow::Borrowed(text)), []) => {
+                let at = text.as_ptr().addr().checked_sub(data.as_ptr().addr())?.checked_sub(1)?;
+                let token = data.get(at..at.checked_add(text.len())?.checked_add(2)?)?;
+                Some((OnlyString::Text, token))
+            }
+            (Content::None, [call]) => {
+                Some((OnlyString::Arguments(call.index.number()), call.only_arguments(data)?))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl CallDelta<'_> {
+    /// The arguments of a piece of a call that has nothing else but its index.
+    fn only_arguments<'f>(&self, data: &'f str) -> Option<&'f str> {
+        let labels = [&self.id, &self.function.name, &self.custom.name];
+        let bare = labels.iter().all(|label| matches!(label, Scalar::None))
+            && matches!(self.custom.input, Content::None)
+            && matches!(self.extra_content.google.thought_signature, Scalar::None);
+        let token = self.function.arguments.0.filter(|_| bare)?.get();
+        let at = token.as_ptr().addr().checked_sub(data.as_ptr().addr())?;
+        data.get(at..at.checked_add(token.len())?).filter(|token| token.starts_with('"'))
     }
 }

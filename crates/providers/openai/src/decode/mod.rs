@@ -15,6 +15,7 @@ use ai_provider::{
 };
 
 use crate::dialect::Dialect;
+use alike::Alike;
 use blocks::Blocks;
 pub(crate) use calls::escaped;
 use calls::{Calls, Fragment};
@@ -25,6 +26,7 @@ use loose::{Content, Raw};
 use sources::Sources;
 use tags::Tags;
 
+mod alike;
 mod blocks;
 mod calls;
 mod content;
@@ -61,6 +63,7 @@ pub(crate) struct ChatDecoder {
     ids: IdSeed,
     delivery: Delivery,
     described: bool,
+    alike: Alike,
     blocks: Blocks,
     calls: Calls,
     sources: Sources,
@@ -98,6 +101,7 @@ impl ChatDecoder {
             ids: info.ids.clone(),
             delivery: info.delivery,
             described: false,
+            alike: Alike::default(),
             blocks: Blocks::default(),
             calls: Calls::default(),
             sources: Sources::default(),
@@ -126,11 +130,21 @@ impl ChatDecoder {
     }
 
     fn frame(&mut self, data: &str, out: &mut Parts) -> Result<Next, ModelError> {
+        if let Some(next) = self.take_alike(data, out) {
+            return next;
+        }
         if !data.starts_with('{') {
             return Err(not_a_frame(data, &format!("not a JSON object: {}", excerpt(data.as_bytes()))));
         }
         let mut frame = Frame::default();
-        let Err(error) = fill::read(data, &mut frame) else { return self.read(&mut frame, data, out) };
+        let Err(error) = fill::read(data, &mut frame) else {
+            let only = frame.only_string(data);
+            let next = self.read(&mut frame, data, out)?;
+            if let (Next::More, Some((string, token))) = (next, only) {
+                self.alike.learn(data, token, string);
+            }
+            return Ok(next);
+        };
         let Some(marked) = halves::with_stand_ins(data) else { return Err(not_a_frame(data, &error)) };
         let mut frame = Frame::default();
         fill::read(&marked, &mut frame).map_err(|error| not_a_frame(data, &error))?;

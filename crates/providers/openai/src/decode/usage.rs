@@ -6,23 +6,23 @@ use serde_json::Value;
 /// counts reasoning beside its output, not as a part of it.
 pub(crate) fn read(raw: &str, reasoning_beside: bool) -> Usage {
     let Ok(raw) = serde_json::from_str::<Value>(raw) else { return Usage::default() };
-    let count = |paths: &[&str]| paths.iter().find_map(|path| raw.pointer(path).and_then(number));
+    let count = |paths: &[&str]| paths.iter().find_map(|path| at(&raw, path).and_then(number));
 
     let mut usage = Usage::default();
-    let prompt = count(&["/prompt_tokens", "/input_tokens"]);
+    let prompt = count(&["prompt_tokens", "input_tokens"]);
     let read = count(&[
-        "/prompt_tokens_details/cached_tokens",
-        "/prompt_token_details/cached_tokens",
-        "/input_tokens_details/cached_tokens",
-        "/cached_tokens",
-        "/num_cached_tokens",
-        "/prompt_cache_hit_tokens",
+        "prompt_tokens_details.cached_tokens",
+        "prompt_token_details.cached_tokens",
+        "input_tokens_details.cached_tokens",
+        "cached_tokens",
+        "num_cached_tokens",
+        "prompt_cache_hit_tokens",
     ]);
     let write = count(&[
-        "/prompt_tokens_details/cache_write_tokens",
-        "/input_tokens_details/cache_write_tokens",
-        "/prompt_tokens_details/cache_creation_input_tokens",
-        "/cache_creation_input_tokens",
+        "prompt_tokens_details.cache_write_tokens",
+        "input_tokens_details.cache_write_tokens",
+        "prompt_tokens_details.cache_creation_input_tokens",
+        "cache_creation_input_tokens",
     ]);
     let cached = read.unwrap_or(0).saturating_add(write.unwrap_or(0));
     // A prompt smaller than its cached part was counted without it.
@@ -34,11 +34,11 @@ pub(crate) fn read(raw: &str, reasoning_beside: bool) -> Usage {
         usage.input.no_cache = usage.input.total.map(|total| total.saturating_sub(cached));
     }
 
-    let completion = count(&["/completion_tokens", "/output_tokens"]);
+    let completion = count(&["completion_tokens", "output_tokens"]);
     let reasoning = count(&[
-        "/completion_tokens_details/reasoning_tokens",
-        "/output_tokens_details/reasoning_tokens",
-        "/reasoning_tokens",
+        "completion_tokens_details.reasoning_tokens",
+        "output_tokens_details.reasoning_tokens",
+        "reasoning_tokens",
     ]);
     usage.output.reasoning = reasoning;
     usage.output.total = match (completion, reasoning) {
@@ -50,6 +50,10 @@ pub(crate) fn read(raw: &str, reasoning_beside: bool) -> Usage {
     }
     usage.raw = Some(raw);
     usage
+}
+
+fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |value, key| value.get(key))
 }
 
 /// Whether a usage object counts anything.
