@@ -85,7 +85,7 @@ fn unlike(frames: &[Value]) -> Vec<String> {
     frames.iter().enumerate().map(spaced).collect()
 }
 
-/// [OA-291]
+/// [OA-288]
 #[test]
 fn frames_that_are_alike_say_what_they_say_one_by_one() {
     let (all, hits) = (Cell::new(0), Cell::new(0));
@@ -111,7 +111,7 @@ fn frames_that_are_alike_say_what_they_say_one_by_one() {
     assert!(hits.get() * 10 > all.get(), "{} of {} frames were alike", hits.get(), all.get());
 }
 
-/// [OA-291]
+/// [OA-288]
 #[test]
 fn what_only_looks_alike_is_read_whole() {
     let like = |text: &str| frame(json!({ "content": "@" })).to_string().replace("\"@\"", text);
@@ -126,7 +126,7 @@ fn what_only_looks_alike_is_read_whole() {
     }
 }
 
-/// [OA-291]
+/// [OA-288]
 #[test]
 fn a_frame_that_is_long_is_not_kept() {
     let long = |text: &str| {
