@@ -179,10 +179,6 @@ impl Topic {
         self.stale
     }
 
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     pub(crate) fn status(&self) -> TopicStatus {
         let mut status = TopicStatus::idle(self.id.clone());
         status.state = self.state();

@@ -170,3 +170,30 @@ pub enum Refusal {
     /// The store cannot be written at the moment; the outcome of the last turn waits for it.
     StoreBlocked,
 }
+
+impl Refusal {
+    /// The name used in messages, for example `topic-busy`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TopicBusy => "topic-busy",
+            Self::StaleTurn => "stale-turn",
+            Self::NotLive => "not-live",
+            Self::NoSuchRow => "no-such-row",
+            Self::NoSuchCall => "no-such-call",
+            Self::AlreadyDecided => "already-decided",
+            Self::NoSuchInput => "no-such-input",
+            Self::EmptyInput => "empty-input",
+            Self::DuplicateModel => "duplicate-model",
+            Self::NoSuchModel => "no-such-model",
+            Self::QueueFull => "queue-full",
+            Self::NotAdmitting => "not-admitting",
+            Self::StoreBlocked => "store-blocked",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,205 @@
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::Actor;
+use super::load::closed;
+use crate::attempt::Order;
+use crate::core::{Effect, Fact, NotAccepted, Settle, Ticket};
+use crate::port::{Lease, Refusal, Reply, Settlement, StoreError, StoreErrorKind};
+use crate::record::{
+    AttemptId, Author, Input, InputBody, InputId, Known, ReturnReason, RowStatus, TopicId, TurnId,
+};
+use crate::shared::Shared;
+
+impl Actor {
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.shared.tasks.spawn(self.work.track_future(task));
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Accept { ticket, input } => self.accept(ticket, input),
+            Effect::Begin(begin) => self.begin(begin),
+            Effect::Yield { attempt } => {
+                if let Some(controls) = self.attempts.get(&attempt) {
+                    controls.waits.raise();
+                }
+            }
+            Effect::Redirect { attempt, input } => self.order(attempt, Order::Redirect(input)),
+            Effect::Cancel { attempt, why } => {
+                if let Some(controls) = self.attempts.get(&attempt) {
+                    controls.stop(why);
+                }
+            }
+            Effect::Settle(settle) => self.order(settle.attempt, Order::Settle(settle)),
+            Effect::SettleStored(settle) => self.settle_stored(settle),
+            Effect::LastTry { attempt } => self.order(attempt, Order::LastTry),
+            Effect::Seal { attempt, terminal } => {
+                self.order(attempt, Order::Seal(terminal));
+                self.attempts.remove(&attempt);
+            }
+            Effect::Return { inputs, why } => self.return_inputs(inputs, why),
+            Effect::Reply { ticket, reply } => {
+                if let Some(to) = self.replies.remove(&ticket) {
+                    // Who has gone needs no answer.
+                    let _ = to.send(reply);
+                }
+            }
+            Effect::Publish(status) => {
+                let shared = self.shared.clone();
+                self.spawn(async move {
+                    let telling = timeout(shared.settings.store_timeout, shared.bus.publish(status));
+                    if let Ok(Err(error)) = telling.await {
+                        tracing::warn!(%error, "the status of a topic could not be told");
+                    }
+                });
+            }
+            Effect::AwaitDecision => self.timers.await_decision(),
+            Effect::Delete { ticket } => self.delete(ticket),
+        }
+    }
+
+    fn order(&self, attempt: AttemptId, order: Order) {
+        if let Some(controls) = self.attempts.get(&attempt) {
+            // A task that is gone has told so.
+            let _ = controls.orders.send(order);
+        }
+    }
+
+    fn accept(&self, ticket: Ticket, input: Input) {
+        let (shared, topic, facts) = (self.shared.clone(), self.lease.topic.clone(), self.facts.clone());
+        self.spawn(async move {
+            let accepting = async {
+                refusal(&shared, &topic, &input).await?;
+                shared.store.accept(&topic, &input).await.map_err(|error| {
+                    tracing::warn!(%error, %topic, "an input could not be written down");
+                    NotAccepted::Store(error.kind())
+                })
+            };
+            let late = |_| Err(NotAccepted::Store(StoreErrorKind::Unavailable));
+            let result = timeout(shared.settings.store_timeout, accepting).await.unwrap_or_else(late);
+            // Without a topic nobody needs to know.
+            let _ = facts.send(Fact::Accepted { ticket, result });
+        });
+    }
+
+    fn return_inputs(&self, inputs: Vec<InputId>, why: ReturnReason) {
+        let (shared, lease) = (self.shared.clone(), self.lease.clone());
+        self.spawn(async move {
+            let write = || shared.store.return_inputs(&lease, &inputs, why);
+            if let Err(error) = persist(&shared, write).await {
+                tracing::warn!(%error, topic = %lease.topic, "inputs could not be returned");
+            }
+        });
+    }
+
+    /// Settles a row that no task writes: with what the store has of it.
+    fn settle_stored(&self, settle: Settle) {
+        let (shared, lease, facts) = (self.shared.clone(), self.lease.clone(), self.facts.clone());
+        self.spawn(async move {
+            let attempt = settle.attempt;
+            let fact = match settle_from_store(&shared, &lease, &settle).await {
+                Ok(()) => Fact::Persisted { attempt },
+                Err(error) if error.is_fenced() => Fact::LeaseLost,
+                Err(error) => {
+                    tracing::warn!(%error, topic = %lease.topic, "the end of an answer could not be written");
+                    Fact::Abandoned { attempt }
+                }
+            };
+            let _ = facts.send(fact);
+        });
+    }
+
+    fn delete(&mut self, ticket: Option<Ticket>) {
+        let (shared, lease) = (self.shared.clone(), self.lease.clone());
+        let to = ticket.and_then(|ticket| self.replies.remove(&ticket));
+        self.spawn(async move {
+            let reply = match persist(&shared, || shared.store.delete(&lease)).await {
+                Ok(_) => Reply::Done,
+                Err(error) if error.is_fenced() => Reply::NotOwner,
+                Err(_) => Reply::Refused { why: Refusal::StoreBlocked },
+            };
+            if let Err(error) = shared.bus.forget(&lease.topic).await {
+                tracing::warn!(%error, "a deleted topic is still told of");
+            }
+            // Best effort: it runs out by itself.
+            let _ = shared.ownership.release(&lease).await;
+            if let Some(to) = to {
+                let _ = to.send(reply);
+            }
+        });
+    }
+
+    /// The chunks of a turn cannot be read any more.
+    pub(super) fn forget(&mut self, turn: TurnId) {
+        let (attempts, reaction) = self.topic.forget_last(turn);
+        self.react(reaction);
+        let (shared, topic) = (self.shared.clone(), self.lease.topic.clone());
+        self.spawn(async move {
+            for attempt in attempts {
+                // It goes by its own age then.
+                let _ = shared.log.forget(&topic, attempt).await;
+            }
+        });
+    }
+}
+
+/// Whether what an input is about is there. The rest is for the topic to say.
+async fn refusal(shared: &Shared, topic: &TopicId, input: &Input) -> Result<(), NotAccepted> {
+    let row = match input.body.known() {
+        Some(InputBody::Regenerate { row } | InputBody::Append { beside: row }) => row,
+        Some(InputBody::Message { parent: Some(row), .. }) => row,
+        _ => return Ok(()),
+    };
+    let history = shared.store.history(topic).await.map_err(|error| NotAccepted::Store(error.kind()))?;
+    let row = history.as_ref().and_then(|history| history.rows.iter().find(|known| known.id == *row));
+    let fits = match (input.body.known(), row) {
+        (_, None) => false,
+        (Some(InputBody::Append { .. }), Some(row)) => row.author == Author::Assistant,
+        (Some(InputBody::Regenerate { .. }), Some(row)) => row.status != Known::Is(RowStatus::Open),
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(NotAccepted::Refused(Refusal::NoSuchRow)) }
+}
+
+async fn settle_from_store(shared: &Shared, lease: &Lease, settle: &Settle) -> Result<(), StoreError> {
+    let history = persist(shared, || shared.store.history(&lease.topic)).await?;
+    let row = history.and_then(|history| history.rows.into_iter().find(|row| row.id == settle.row));
+    let Some(row) = row else { return Ok(()) };
+    let settlement = Settlement {
+        row: row.id,
+        attempt: settle.attempt,
+        status: settle.status,
+        content: closed(row.content),
+        returned: settle.returned.clone(),
+    };
+    persist(shared, || shared.store.settle(lease, &settlement)).await?;
+    Ok(())
+}
+
+/// Writes something until it is written, or cannot be: a store that is away for a while is waited for.
+pub(super) async fn persist<T, F>(shared: &Shared, mut write: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut wait = Duration::from_millis(100);
+    loop {
+        let result = match timeout(shared.settings.store_timeout, write()).await {
+            Ok(result) => result,
+            Err(_) => Err(StoreError::new(StoreErrorKind::Unavailable, "using the store")),
+        };
+        match result {
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "the store is asked again");
+                tokio::select! {
+                    () = shared.kill.cancelled() => return Err(error),
+                    () = sleep(wait) => {}
+                }
+                wait = (wait * 2).min(Duration::from_secs(5));
+            }
+            result => return result,
+        }
+    }
+}
