@@ -76,6 +76,11 @@ async fn providers(checks: &mut Checks<'_>, registry: &Registry) {
     let config = checks.config;
     for (name, provider) in &config.providers {
         match setup::server(name, "model", &Flags::default(), config) {
+            // That it is not understood was said.
+            Err(SetupError::NoUrl { .. })
+                if ["base_url", "endpoint_url"]
+                    .iter()
+                    .any(|url| checks.places.has(&["providers", name, url])) => {}
             Err(error) => {
                 let field = match &error {
                     SetupError::UnknownApi { .. } => "api",
@@ -149,7 +154,7 @@ fn named_models(checks: &mut Checks<'_>) {
 }
 
 fn limits(checks: &mut Checks<'_>) {
-    let policy = models::policy(&checks.config.retry);
+    let policy = models::policy(&checks.config.retry, false);
     let wrapped = models::demo().language_model(crate::demo::MODEL).map(|demo| policy.wrap(demo));
     if let Ok(Err(error)) = wrapped {
         checks.add(&["retry"], error.to_string());
@@ -227,6 +232,9 @@ fn store(checks: &mut Checks<'_>) {
         }
         (StoreKind::Sqlite | StoreKind::Memory, Some(_)) if !says_kind => {
             checks.add(&["store", "url"], "`url` is for Redis: set kind = \"redis\" too".to_owned());
+        }
+        (StoreKind::Sqlite, None) if store.sqlite_path(|name| std::env::var(name).ok()).is_none() => {
+            checks.add(&["store"], "it is not known where data of the user are: set `path`".to_owned());
         }
         (_, Some(Text::Secret(place))) => checks.secret(&["store", "url"], place),
         (_, Some(Text::Plain(text))) => {

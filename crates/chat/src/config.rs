@@ -5,6 +5,8 @@ pub(crate) mod example;
 pub(crate) mod itself;
 mod models;
 mod read;
+#[cfg(test)]
+mod reference;
 mod run;
 mod serve;
 mod table;

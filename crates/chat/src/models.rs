@@ -24,7 +24,7 @@ pub(crate) async fn model(setup: &Setup) -> Result<Arc<dyn LanguageModel>, Failu
     if matches!(setup.model, ModelSetup::Demo { .. }) && setup.fallbacks.is_empty() {
         return Ok(primary);
     }
-    let mut policy = policy(&setup.retry);
+    let mut policy = policy(&setup.retry, !primary.keys().is_empty());
     for fallback in &setup.fallbacks {
         let model = bare(&registry, &fallback.model).await?;
         let fallback = Fallback::to(model)
@@ -43,7 +43,8 @@ pub(crate) fn extra_body(model: &ModelSetup) -> JsonObject {
     }
 }
 
-pub(crate) fn policy(config: &RetryConfig) -> RetryPolicy {
+/// What is tried when a call fails. Without keys there is no order of keys.
+pub(crate) fn policy(config: &RetryConfig, keyed: bool) -> RetryPolicy {
     let mut policy = RetryPolicy::new();
     if let Some(retries) = config.retries {
         policy = policy.with_retries(retries);
@@ -61,8 +62,8 @@ pub(crate) fn policy(config: &RetryConfig) -> RetryPolicy {
         policy = policy.with_first_output(limit.0);
     }
     match config.key_order {
-        KeyOrder::First => policy,
-        KeyOrder::RoundRobin => policy.with_key_order(retry::KeyOrder::RoundRobin),
+        KeyOrder::RoundRobin if keyed => policy.with_key_order(retry::KeyOrder::RoundRobin),
+        _ => policy,
     }
 }
 

@@ -1,8 +1,5 @@
 //! Reads secrets where the configuration says they are. No error shows one.
 
-#[cfg(test)]
-mod tests;
-
 use std::env::VarError;
 use std::fs::File;
 use std::io::{self, Read};

@@ -146,6 +146,8 @@ fn explain(message: &str) -> String {
     let known: Vec<_> = rest.split('`').skip(1).step_by(2).collect();
     match nearest(name, known) {
         Some(nearest) => format!("{message}; did you mean `{nearest}`?"),
+        // What is like none of the words may be a key.
+        None if message.starts_with("unknown variant") => format!("this word is not known{rest}"),
         None => message,
     }
 }

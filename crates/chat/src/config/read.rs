@@ -73,13 +73,21 @@ fn understand(tree: &Spanned<DeTable<'_>>) -> Result<Config, Misread> {
     serde_path_to_error::deserialize(toml::Deserializer::from(tree.clone())).map_err(Misread::from)
 }
 
-/// Takes out the innermost entry that holds the place.
+/// Takes out the innermost entry that holds the place, and what is written in braces and empty then.
 fn take_out(table: &mut DeTable<'_>, place: &Range<usize>) -> bool {
-    if table.iter_mut().any(|(_, value)| take_out_of(value.get_mut(), place)) {
-        return true;
-    }
-    let hit = table.iter().find(|(key, value)| holds(&key.span(), place) || holds(&value.span(), place));
-    let Some(key) = hit.map(|(key, _)| key.clone()) else { return false };
+    let inner = table.iter_mut().find_map(|(key, value)| {
+        take_out_of(value.get_mut(), place).then(|| (key.clone(), is_emptied(value, place)))
+    });
+    let key = match inner {
+        Some((_, false)) => return true,
+        Some((key, true)) => key,
+        None => {
+            let hit =
+                table.iter().find(|(key, value)| holds(&key.span(), place) || holds(&value.span(), place));
+            let Some((key, _)) = hit else { return false };
+            key.clone()
+        }
+    };
     table.remove(&key).is_some()
 }
 
@@ -87,16 +95,22 @@ fn take_out_of(value: &mut DeValue<'_>, place: &Range<usize>) -> bool {
     match value {
         DeValue::Table(table) => take_out(table, place),
         DeValue::Array(list) => {
-            if list.iter_mut().any(|value| take_out_of(value.get_mut(), place)) {
-                return true;
-            }
+            let inner = list.iter_mut().any(|value| take_out_of(value.get_mut(), place));
+            let goes = |value: &Spanned<DeValue<'_>>| match inner {
+                true => is_emptied(value, place),
+                false => holds(&value.span(), place),
+            };
             let before = list.len();
             let all = list.clone().into_iter();
-            *list = all.filter(|value| !holds(&value.span(), place)).collect::<DeArray<'_>>();
-            list.len() < before
+            *list = all.filter(|value| !goes(value)).collect::<DeArray<'_>>();
+            inner || list.len() < before
         }
         _ => false,
     }
+}
+
+fn is_emptied(value: &Spanned<DeValue<'_>>, place: &Range<usize>) -> bool {
+    value.get_ref().as_table().is_some_and(DeTable::is_empty) && holds(&value.span(), place)
 }
 
 fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {

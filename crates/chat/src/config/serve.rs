@@ -11,6 +11,7 @@ use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
 use super::table::table;
+use super::user_folder;
 use super::values::{Secret, Text, Time};
 
 /// Where conversations are kept.
@@ -25,6 +26,14 @@ pub(crate) struct StoreConfig {
     /// The server, for `redis`: a `redis://` or `rediss://` address; one that holds a password is kept elsewhere and
     /// named, as in `keys` of a provider.
     pub(crate) url: Option<Text>,
+}
+
+impl StoreConfig {
+    /// The file of the SQLite store; absent if nothing says where data of the user are.
+    pub(crate) fn sqlite_path(&self, env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+        let usual = || user_folder(env, "XDG_DATA_HOME", ".local/share").map(|folder| folder.join("chat.db"));
+        self.path.clone().or_else(usual)
+    }
 }
 
 /// Kinds of stores.

@@ -179,3 +179,99 @@ fn the_default_place_follows_the_environment() {
     assert_eq!(at(None, Some("/h")), Some(PathBuf::from("/h/.config/chat/config.toml")));
     assert_eq!(at(None, None), None);
 }
+
+/// [CH-114]
+#[test]
+fn values_are_what_they_can_be() {
+    let time = |written: &str| {
+        let draft = Draft::parse(&format!("[timeouts]\ntotal = {written}"));
+        (draft.config.timeouts.total.map(|time| time.0.as_millis()), draft.faults.len())
+    };
+    for (written, millis) in [
+        ("3", 3_000),
+        ("0.5", 500),
+        ("\"500ms\"", 500),
+        ("\"5m\"", 300_000),
+        ("\"1h 30m\"", 5_400_000),
+        ("2678400", 2_678_400_000),
+    ] {
+        assert_eq!(time(written), (Some(millis), 0), "{written}");
+    }
+    let no_times = [
+        "0", "-1", "-0.5", "nan", "inf", "1e300", "2678401", "\"\"", "\"x\"", "\"-5s\"", "\"5\"", "true",
+        "[]",
+    ];
+    for written in no_times {
+        assert_eq!(time(written), (None, 1), "{written}");
+    }
+    let address = |url: &str| Draft::parse(&format!("[providers.p]\nbase_url = \"{url}\"")).faults.len();
+    for (url, faults) in [
+        ("http://x/v1", 0),
+        ("https://x.example:8443", 0),
+        ("ftp://x", 1),
+        ("file:///etc/passwd", 1),
+        ("x/v1", 1),
+        ("http://", 1),
+        ("", 1),
+        ("https://u@x", 1),
+    ] {
+        assert_eq!(address(url), faults, "{url}");
+    }
+    for (level, is) in
+        [("5", Some("5")), ("\"6\"", Some("6")), ("\"latest\"", Some("latest")), ("4", None), ("true", None)]
+    {
+        let draft = Draft::parse(&format!("[serve]\nui_protocol = {level}"));
+        let read = draft.faults.is_empty().then(|| draft.config.serve.ui_protocol.as_str());
+        assert_eq!(read, is, "{level}");
+    }
+    assert_eq!(Draft::parse("[serve.limits]\nqueue = 0").faults.len(), 1);
+    assert_eq!(Draft::parse("[providers.p]\nextra_body = { a = nan }").faults.len(), 1);
+}
+
+/// [CH-115]
+#[test]
+fn the_store_is_among_the_data_of_the_user() {
+    let env = |xdg: Option<&'static str>| {
+        move |name: &str| match name {
+            "XDG_DATA_HOME" => xdg.map(str::to_owned),
+            "HOME" => Some("/h".to_owned()),
+            _ => None,
+        }
+    };
+    let bare = StoreConfig::default();
+    assert_eq!(bare.sqlite_path(env(Some("/d"))), Some(PathBuf::from("/d/chat/chat.db")));
+    assert_eq!(bare.sqlite_path(env(Some("d"))), Some(PathBuf::from("/h/.local/share/chat/chat.db")));
+    assert_eq!(bare.sqlite_path(env(None)), Some(PathBuf::from("/h/.local/share/chat/chat.db")));
+    assert_eq!(bare.sqlite_path(|_| None), None);
+    let named = StoreConfig { path: Some("/mine.db".into()), ..StoreConfig::default() };
+    assert_eq!(named.sqlite_path(|_| None), Some(PathBuf::from("/mine.db")));
+}
+
+/// Whatever is written wrongly, and however much: reading ends, and each place is told of.
+///
+/// [CH-100]
+#[test]
+fn a_file_of_faults_is_read_to_an_end() {
+    let many: String = (0..500).map(|at| format!("unknown{at} = {at}\n")).collect();
+    let draft = Draft::parse(&many);
+    assert_eq!(draft.faults.len(), 100);
+    let lines: Vec<_> = draft.faults.iter().filter_map(|fault| fault.line).collect();
+    assert!(lines.len() == 100 && lines.is_sorted());
+    for text in
+        ["\u{0}", "[", "a = \"", "[[providers]]", "providers = [{}]", "[a]\n[a]", "models.m = 1", "\u{feff}"]
+    {
+        let draft = Draft::parse(text);
+        assert!(draft.faults.len() <= 3, "{text:?}: {:?}", draft.faults);
+    }
+}
+
+/// [CH-104]
+#[test]
+fn no_debug_shows_a_secret() {
+    let text = "[providers.p]\nbase_url = \"http://x/v1?key=CANARY\"\nheaders = { x-a = \"CANARY\" }\n\
+                [store]\nurl = \"redis://CANARY@x\"\n[mcp.m]\nurl = \"http://CANARY\"";
+    let draft = Draft::parse(text);
+    assert!(draft.faults.is_empty(), "{:?}", draft.faults);
+    let shown = format!("{:?}", draft.config);
+    assert!(shown.contains("http://x/v1") && !shown.contains("CANARY"), "{shown}");
+}

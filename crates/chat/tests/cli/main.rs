@@ -11,6 +11,9 @@
 mod answers;
 mod bad_input;
 #[cfg(unix)]
+mod config;
+mod configured;
+#[cfg(unix)]
 mod mcp;
 mod retries;
 mod support;
