@@ -119,8 +119,9 @@ pub(crate) fn packages_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().filter(|path| path.join("Cargo.toml").is_file()).collect())
 }
 
-/// All Rust files below a folder, sorted; build output and hidden folders are left out, links not followed.
-pub(crate) fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
+/// All files below a folder whose names end so, sorted; build output and hidden folders are left out, links not
+/// followed.
+pub(crate) fn files_ending(ending: &str, folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
     for path in entries(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_symlink() || name.starts_with('.') {
@@ -128,9 +129,9 @@ pub(crate) fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
         }
         if path.is_dir() {
             if name != "target" && name != "node_modules" {
-                rust_files(&path, into)?;
+                files_ending(ending, &path, into)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if name.ends_with(ending) {
             into.push(path);
         }
     }

@@ -12,6 +12,7 @@
 //! | `tools` | clock, calculator, files under one folder |
 //! | `session`, `ask`, `talk` | one answer; one question; a conversation |
 //! | `mcp`, `consent` | tools of MCP servers; whether a tool with effects may run |
+//! | `serve` | the page of the HTTP server |
 //! | `render`, `view`, `failure` | what the user sees of all that |
 
 mod ask;
@@ -30,6 +31,7 @@ mod models;
 mod prices;
 mod render;
 mod secrets;
+mod serve;
 mod session;
 mod setup;
 mod talk;

@@ -150,7 +150,7 @@ impl Attribute {
 }
 
 /// The row names in square brackets in a text: one, or several with commas between.
-fn named_in(text: &str) -> Vec<RowId> {
+pub(super) fn named_in(text: &str) -> Vec<RowId> {
     let mut found = Vec::new();
     for part in text.split('[').skip(1) {
         let Some((inside, _)) = part.split_once(']') else { continue };

@@ -10,11 +10,12 @@ use check::Report;
 use mentions::Mentions;
 use table::Table;
 
-use crate::support::{Args, Context, Result, columns, entries, exit, root, rust_files, shown, unknown};
+use crate::support::{Args, Context, Result, columns, entries, exit, files_ending, root, shown, unknown};
 
 mod check;
 mod mentions;
 mod sample;
+mod scripts;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,8 @@ Usage: cargo xtask rows [--sample N [--seed S]]
 
 A table row is a line of docs/behaviour/<crate>.md that begins with its name, a prefix and a number:
   | RT-12 | what is given | what must come out |
-A test names the rows it proves, at most three, in its doc comment: the name in square brackets.
+A test names the rows it proves, at most three, in its doc comment: the name in square brackets. A test
+for Node (*.test.mjs) does so in the comment above it.
 
 Wrong are: a row without a test, two rows of one name, a row in another crate's file; a test that names
 a row that does not exist, names more than three, or is ignored; a row named in a comment of anything but a test.
@@ -145,16 +147,23 @@ fn read(root: &Path) -> Result<Report> {
     if tables.is_empty() {
         return Err(format!("no behaviour table in {TABLES}").into());
     }
+    let mut mentions = Mentions::default();
+    scan(root, ".rs", |file, text| mentions.scan(file, text))?;
+    scan(root, scripts::ENDING, |file, text| mentions.scan_script(file, text))?;
+    Ok(check::check(tables, mentions))
+}
+
+/// Reads all sources whose names end so.
+fn scan(root: &Path, ending: &str, mut each: impl FnMut(&str, &str)) -> Result<()> {
     let mut files = Vec::new();
     for folder in SOURCES {
-        rust_files(&root.join(folder), &mut files)?;
+        files_ending(ending, &root.join(folder), &mut files)?;
     }
-    let mut mentions = Mentions::default();
     for path in files {
         let text = fs::read_to_string(&path).context(path.display())?;
-        mentions.scan(&shown(&path, root), &text);
+        each(&shown(&path, root), &text);
     }
-    Ok(check::check(tables, mentions))
+    Ok(())
 }
 
 fn print_counts(report: &Report) {

@@ -260,3 +260,37 @@ fn a_sample_is_drawn_without_repeating_and_repeats_with_its_seed() {
     }
     assert_eq!(all.lines().count(), 100);
 }
+
+const SCRIPT: &str = "
+// Both at once, in a comment of two lines: [RT-1]
+// [RT-2]
+test('goes on', async () => {
+  // [RT-9] inside of a test is prose.
+});
+";
+
+fn script_report(script: &str) -> Report {
+    let mut mentions = Mentions::default();
+    mentions.scan_script("tests/browser/a.test.mjs", script);
+    check(vec![Table::parse("docs/behaviour/retry.md", RETRY)], mentions)
+}
+
+#[test]
+fn tests_for_node_prove_rows_too() {
+    let report = script_report(SCRIPT);
+    assert_eq!(problems(&report), [""; 0]);
+    let test = &report.rows[&RowId::parse("RT-2").unwrap()].tests[0];
+    assert_eq!((test.name.as_str(), test.place.line), ("goes on", 4));
+}
+
+#[test]
+fn tests_for_node_that_do_not_run_prove_nothing_and_comments_on_other_things_are_told() {
+    let skipped = script_report(&SCRIPT.replace("test(", "test.skip("));
+    assert!(problems(&skipped).iter().any(|text| text.contains("is ignored and cannot prove RT-1")));
+    let elsewhere = script_report("// [RT-1]\nconst a = 1;\n// [RT-2]\n\ntest('x', () => {});\n");
+    let told = problems(&elsewhere);
+    for line in [1, 3] {
+        let place = format!("tests/browser/a.test.mjs:{line}: ");
+        assert!(told.iter().any(|text| text.starts_with(&place) && text.contains("on no test")), "{told:?}");
+    }
+}

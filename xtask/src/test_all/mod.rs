@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::cargo;
 use crate::support::{Args, Context, Error, Result, columns, exit, root, unknown};
 
+mod browser;
 mod mcp;
 mod node;
 mod stages;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Done, Recordings, Setup, Stage, mcp, ui_client};
+use super::{Done, Recordings, Setup, Stage, browser, mcp, ui_client};
 use crate::metadata::Metadata;
 use crate::support::{Error, Result, packages_in, shown};
 use crate::{cargo, deps, rows};
@@ -21,6 +21,7 @@ pub(super) const ALL: &[Stage] = &[
     Stage { name: "consumers", what: "projects of their own that use single crates", run: consumers },
     Stage { name: "examples", what: "examples, built and run", run: examples },
     Stage { name: "ui-client", what: "the AI SDK's own reader, at each level", run: ui_client::run },
+    Stage { name: "browser", what: "the page of chat serve, in Chromium", run: browser::run },
     Stage { name: "mcp", what: "MCP servers of others, over stdio and HTTP", run: mcp::run },
     Stage { name: "deny", what: "licences, sources, duplicates of dependencies", run: deny },
 ];

@@ -1,0 +1,113 @@
+// What a flow needs: a server, a connection to it that can be cut, a browser.
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { chromium } from 'playwright-core';
+
+import { Link } from './link.mjs';
+import { StandIn } from './stand-in.mjs';
+
+/** Nothing here waits for more than a program: this long means that it hangs. */
+const LIMIT_MS = 15_000;
+
+let browser;
+before(async () => {
+  const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+  assert.ok(executablePath, 'no Chromium: set CHROMIUM');
+  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+});
+after(() => browser?.close());
+
+/** Runs a flow in a world of its own, and fails it on whatever the page complains about. */
+export function flow(run, { token, fragment = '', expected = [], ...options } = {}) {
+  return async () => {
+    const server = new StandIn({ token });
+    const link = new Link();
+    const url = `http://127.0.0.1:${await link.listen(await server.listen())}`;
+    const context = await browser.newContext({ locale: 'en', ...options });
+    context.setDefaultTimeout(LIMIT_MS);
+    const complaints = [];
+    const watch = page => {
+      page.on('pageerror', error => complaints.push(String(error)));
+      page.on('console', message => message.type() === 'error' && complaints.push(message.text()));
+      return page;
+    };
+    try {
+      const open = async (more = fragment) => {
+        const page = watch(await context.newPage());
+        await page.goto(`${url}/${more}`);
+        return new Page(page);
+      };
+      await run({ server, link, url, context, open, gates: server.gates, page: await open() });
+    } finally {
+      await context.close();
+      link.close();
+      server.close();
+    }
+    // A connection that cannot be made is an error to the browser whatever the page makes of it.
+    const network = /Failed to load resource|net::ERR_/;
+    assert.deepEqual(complaints.filter(text => !network.test(text) && !expected.some(one => one.test(text))), []);
+  };
+}
+
+/** The page as a user sees it: by roles and words. */
+export class Page {
+  constructor(page) {
+    this.page = page;
+    this.field = page.getByRole('textbox', { name: 'Message' });
+    this.transcript = page.getByRole('region', { name: 'Conversation' });
+    this.answers = page.locator('article.answer');
+    this.queue = page.getByRole('region', { name: 'Waiting messages' });
+  }
+
+  button(name, within = this.page) {
+    return within.getByRole('button', { name, exact: true });
+  }
+
+  async say(text) {
+    await this.field.fill(text);
+    await this.field.press('Enter');
+  }
+
+  /** Waits until the page shows this text in an answer. */
+  async answered(text, at = -1) {
+    const answer = at < 0 ? this.answers.last() : this.answers.nth(at);
+    await answer.getByText(text).first().waitFor();
+    return answer;
+  }
+
+  /** A question with its answer, to its end. */
+  async ask(text, answer, at) {
+    await this.say(text);
+    await this.answered(answer, at);
+    await this.idle();
+  }
+
+  /** Waits until nothing is being written. */
+  async idle() {
+    await this.button('Send').waitFor();
+  }
+
+  /** The texts of what the user and the models said, in order. */
+  async texts() {
+    const all = await this.page.locator('article.user > div, article.answer .parts').allInnerTexts();
+    return all.map(text => text.replace(/\s+/g, ' ').trim());
+  }
+
+  async shot(name) {
+    const folder = process.env.SCREENSHOTS;
+    if (!folder) return;
+    mkdirSync(folder, { recursive: true });
+    await this.page.screenshot({ path: join(folder, `${name}.png`) });
+  }
+}
+
+/** Waits until a condition of the test's own process holds. */
+export async function until(condition, what) {
+  const end = Date.now() + LIMIT_MS;
+  while (!condition()) {
+    assert.ok(Date.now() < end, `never: ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 5));
+  }
+}
