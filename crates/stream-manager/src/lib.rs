@@ -10,6 +10,7 @@ mod inspect;
 mod manager;
 pub mod memory;
 pub mod port;
+pub mod reader;
 pub mod record;
 mod reminder;
 mod settings;

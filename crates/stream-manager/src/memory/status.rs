@@ -29,6 +29,8 @@ struct Board {
     topics: HashMap<TopicId, (u64, TopicStatus)>,
     /// The topics by their last change.
     order: BTreeMap<u64, TopicId>,
+    /// Those who watch one topic, by topic.
+    watched: HashMap<TopicId, watch::Sender<Option<TopicStatus>>>,
 }
 
 impl Board {
@@ -40,6 +42,13 @@ impl Board {
         }
         if let Some((change, _)) = before {
             self.order.remove(change);
+        }
+        if let Some(watchers) = self.watched.get(&status.topic) {
+            if watchers.is_closed() {
+                self.watched.remove(&status.topic);
+            } else {
+                watchers.send_replace(Some(status.clone()));
+            }
         }
         self.changes += 1;
         self.order.insert(self.changes, status.topic.clone());
@@ -95,10 +104,31 @@ impl StatusBus for MemoryStatus {
         .boxed())
     }
 
+    async fn watch_topic(&self, topic: &TopicId) -> Result<BoxStream<'static, TopicStatus>, StoreError> {
+        let mut board = lock(&self.board);
+        let now = board.topics.get(topic).map(|(_, status)| status.clone());
+        let watchers = board.watched.entry(topic.clone()).or_insert_with(|| watch::Sender::new(now));
+        let mut place = watchers.subscribe();
+        place.mark_changed();
+        Ok(stream::unfold(place, |mut place| async move {
+            loop {
+                place.changed().await.ok()?;
+                let status = place.borrow_and_update().clone();
+                if let Some(status) = status {
+                    return Some((status, place));
+                }
+            }
+        })
+        .boxed())
+    }
+
     async fn forget(&self, topic: &TopicId) -> Result<(), StoreError> {
         let mut board = lock(&self.board);
         if let Some((change, _)) = board.topics.remove(topic) {
             board.order.remove(&change);
+        }
+        if board.watched.get(topic).is_some_and(watch::Sender::is_closed) {
+            board.watched.remove(topic);
         }
         Ok(())
     }

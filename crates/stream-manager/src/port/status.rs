@@ -1,7 +1,9 @@
 use std::fmt;
+use std::future::ready;
 
 use async_trait::async_trait;
 use futures_core::stream::BoxStream;
+use futures_util::StreamExt;
 
 use super::error::StoreError;
 use crate::record::{TopicId, TopicStatus};
@@ -28,6 +30,17 @@ pub trait StatusBus: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the bus does not answer.
     async fn watch(&self) -> Result<BoxStream<'static, TopicStatus>, StoreError>;
+
+    /// How one topic stands, if the bus has heard of it, and then each change of it, as [`watch`](Self::watch) tells it.
+    /// Unless a bus knows better, by passing over all others.
+    ///
+    /// # Errors
+    /// If the bus does not answer.
+    async fn watch_topic(&self, topic: &TopicId) -> Result<BoxStream<'static, TopicStatus>, StoreError> {
+        let topic = topic.clone();
+        let all = self.watch().await?;
+        Ok(all.filter(move |status| ready(status.topic == topic)).boxed())
+    }
 
     /// Forgets a topic.
     ///
