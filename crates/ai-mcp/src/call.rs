@@ -7,20 +7,19 @@ use ai_core::{ToolError, ToolStream, ToolYield};
 use ai_provider::ToolOutput;
 use futures_util::{FutureExt, StreamExt, stream};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
-    ProgressNotificationParam, ProgressToken, RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ProgressToken,
+    RequestId, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 
+use crate::connect::of_service;
 use crate::content;
 use crate::error::{McpError, McpErrorKind};
 use crate::shared::{Link, SHUT_DOWN, Shared};
 use crate::text::line;
-
-/// Bytes of the message of a report of progress that are shown.
-const PROGRESS_SHOWN: usize = 1_000;
+use crate::wire::tap::Progress;
 
 /// Bytes of a refusal that the model gets to read.
 const REFUSAL_SHOWN: usize = 4_000;
@@ -46,7 +45,7 @@ struct Call {
     server: Arc<Shared>,
     request: RequestHandle<RoleClient>,
     link: Link,
-    reports: broadcast::Receiver<ProgressNotificationParam>,
+    reports: broadcast::Receiver<Progress>,
     /// The last progress that was shown: it only goes up.
     shown: f64,
     abandoned: Abandoned,
@@ -75,7 +74,7 @@ async fn open(server: Weak<Shared>, name: String, tool: String, input: Value) ->
             McpError::new(McpErrorKind::Unavailable, &*server.name, message)
         }
         other => {
-            McpError::new(McpErrorKind::Unavailable, &*server.name, line(&other.to_string(), REFUSAL_SHOWN))
+            McpError::new(McpErrorKind::Unavailable, &*server.name, line(&of_service(&other), REFUSAL_SHOWN))
         }
     })?;
     let abandoned = Abandoned { peer: link.peer.clone(), id: Some(request.id.clone()) };
@@ -117,15 +116,15 @@ async fn next(call: Option<Call>) -> Option<(ToolYield, Option<Call>)> {
 }
 
 impl Call {
-    fn progress(&mut self, report: &ProgressNotificationParam) -> Option<ToolOutput> {
-        if !is_token(&report.progress_token, &self.request.progress_token) || report.progress <= self.shown {
+    fn progress(&mut self, report: &Progress) -> Option<ToolOutput> {
+        if !is_token(&report.token, &self.request.progress_token) || report.progress <= self.shown {
             return None;
         }
         self.shown = report.progress;
         let mut output = json!({ "progress": report.progress });
         if let Some(fields) = output.as_object_mut() {
             fields.extend(report.total.map(|total| ("total".to_owned(), json!(total))));
-            let message = report.message.as_deref().map(|message| line(message, PROGRESS_SHOWN));
+            let message = report.message.as_deref();
             fields.extend(message.map(|message| ("message".to_owned(), json!(message))));
         }
         Some(ToolOutput::Json(output))
@@ -152,7 +151,7 @@ impl Call {
             Err(other) => {
                 let message = format!(
                     "{}; whether the call took effect is unknown",
-                    line(&other.to_string(), REFUSAL_SHOWN)
+                    line(&of_service(&other), REFUSAL_SHOWN)
                 );
                 return Err(self.error(McpErrorKind::Lost, message));
             }
@@ -178,7 +177,7 @@ impl Call {
     }
 
     fn error(&self, kind: McpErrorKind, message: impl Into<String>) -> McpError {
-        McpError::new(kind, &*self.server.name, message)
+        McpError::new(kind, &*self.server.name, self.server.settings.masked(message.into()))
     }
 }
 

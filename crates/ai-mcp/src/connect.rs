@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -12,7 +11,8 @@ use rmcp::model::{
     PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientLifecycleMode, Peer, RoleClient, RunningService, Subscription, serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService, ServiceError, Subscription,
+    serve_client_with_lifecycle,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -27,9 +27,9 @@ use crate::listing::{Collector, Listing};
 use crate::settings::{Endpoint, HttpEndpoint, McpServer};
 use crate::task;
 use crate::text::line;
-use crate::wire::child;
+use crate::wire::child::{self, Program};
 use crate::wire::line::LineGuard;
-use crate::wire::tap::{Tap, Wire};
+use crate::wire::tap::{Tap, Told, Wire};
 
 /// Pages of a list of tools that are followed. A server may name a next page for ever.
 const MOST_PAGES: usize = 100;
@@ -57,7 +57,7 @@ pub(crate) type Stderr = Arc<Mutex<Vec<u8>>>;
 pub(crate) struct Connection {
     running: RunningService<RoleClient, ClientConfig>,
     pub(crate) wire: Arc<Wire>,
-    exit: Option<Arc<OnceLock<ExitStatus>>>,
+    program: Option<Arc<Program>>,
     stderr: Option<AbortOnDropHandle<()>>,
     /// Held for as long as the server shall tell of changes.
     _changes: Option<Subscription>,
@@ -102,21 +102,18 @@ async fn open(
             })?;
             stderr.lock().unwrap_or_else(PoisonError::into_inner).clear();
             let drain = task::spawn(drain(spawned.stderr, Arc::clone(stderr)));
-            let mut connection = match serve(spawned.transport, wire, mode).await {
-                Ok(connection) => connection,
-                Err(failure) => {
-                    let _ = timeout(LAST_WORDS, drain).await;
-                    return Err(match spawned.exit.get() {
-                        Some(status) => {
-                            Failure::Handshake(format!("it ended ({status}) before it was ready"))
-                        }
-                        None => failure,
-                    });
+            match serve(spawned.transport, wire, mode).await {
+                Ok(connection) => {
+                    Ok(Connection { program: Some(spawned.program), stderr: Some(drain), ..connection })
                 }
-            };
-            connection.exit = Some(spawned.exit);
-            connection.stderr = Some(drain);
-            Ok(connection)
+                Err(failure) => {
+                    let status = spawned.program.ended(LAST_WORDS).await;
+                    let _ = timeout(LAST_WORDS, drain).await;
+                    Err(status.map_or(failure, |status| {
+                        Failure::Handshake(format!("it ended ({status}) before it was ready"))
+                    }))
+                }
+            }
         }
         Endpoint::Http(http) => serve(http_transport(http, most)?, wire, mode).await,
         Endpoint::Streams(open) => {
@@ -130,7 +127,10 @@ async fn open(
     }
 }
 
-fn http_transport(http: &HttpEndpoint, most: usize) -> Result<impl Transport<RoleClient> + use<>, Failure> {
+fn http_transport(
+    http: &HttpEndpoint,
+    most: usize,
+) -> Result<impl Transport<RoleClient, Error: Told> + use<>, Failure> {
     let headers: HashMap<_, _> = http.parsed_headers().map_err(Failure::Start)?.into_iter().collect();
     let config = StreamableHttpClientTransportConfig::with_uri(&*http.url)
         .custom_headers(headers)
@@ -139,7 +139,7 @@ fn http_transport(http: &HttpEndpoint, most: usize) -> Result<impl Transport<Rol
     Ok(StreamableHttpClientTransport::from_config(config))
 }
 
-async fn serve<T: Transport<RoleClient> + 'static>(
+async fn serve<T: Transport<RoleClient, Error: Told> + 'static>(
     transport: T,
     wire: Arc<Wire>,
     mode: ClientLifecycleMode,
@@ -150,10 +150,10 @@ async fn serve<T: Transport<RoleClient> + 'static>(
     // Boxed, here and below: the compiler cannot see that these futures may be sent.
     let running = serve_client_with_lifecycle(client, tap, mode).boxed().await.map_err(|error| {
         let fault = wire.fault().map(|fault| fault.to_string());
-        Failure::Handshake(fault.unwrap_or_else(|| line(&error.to_string(), ERROR_SHOWN)))
+        Failure::Handshake(fault.unwrap_or_else(|| line(&of_start(&error), ERROR_SHOWN)))
     })?;
     let changes = listen(running.peer()).await;
-    Ok(Connection { running, wire, exit: None, stderr: None, _changes: changes })
+    Ok(Connection { running, wire, program: None, stderr: None, _changes: changes })
 }
 
 /// In the current protocol a server tells of changes only to those who asked.
@@ -203,7 +203,7 @@ impl Connection {
                 ListToolsRequest { method: Default::default(), params, extensions: Default::default() };
             let answer = self.peer().send_request(ClientRequest::ListToolsRequest(request)).boxed().await;
             let answer = answer.map_err(|error| {
-                format!("its tools cannot be listed: {}", line(&error.to_string(), ERROR_SHOWN))
+                format!("its tools cannot be listed: {}", line(&of_service(&error), ERROR_SHOWN))
             })?;
             let (tools, next) = page(answer).ok_or("its list of tools is not what the protocol says")?;
             for tool in tools {
@@ -225,12 +225,32 @@ impl Connection {
         if let Some(drain) = self.stderr.take() {
             let _ = timeout(LAST_WORDS, drain).await;
         }
-        let exit = self.exit.as_ref().and_then(|exit| exit.get());
+        let exit = match &self.program {
+            Some(program) => program.ended(LAST_WORDS).await,
+            None => None,
+        };
         match (self.wire.fault(), exit) {
             (Some(fault), _) => fault.to_string(),
             (None, Some(status)) => format!("it ended ({status})"),
             (None, None) => "it closed the connection".to_owned(),
         }
+    }
+}
+
+/// What went wrong, without the names of types around it.
+fn of_start(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_start(fallback),
+        other => other.to_string(),
+    }
+}
+
+/// As [`of_start`], of a request.
+pub(crate) fn of_service(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportSend(error) => error.error.to_string(),
+        other => other.to_string(),
     }
 }
 

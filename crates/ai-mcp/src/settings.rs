@@ -128,6 +128,9 @@ pub(crate) struct HttpEndpoint {
     pub(crate) headers: Vec<(String, SecretString)>,
 }
 
+/// What is shorter stands in every other text by chance.
+const SHORTEST_SECRET: usize = 6;
+
 pub(crate) type Streams = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
 
 impl fmt::Debug for Endpoint {
@@ -297,6 +300,17 @@ impl McpServer {
         self
     }
 
+    /// A text of the server, or about it, without the secrets that were given for it: a server may say them again.
+    pub(crate) fn masked(&self, text: String) -> String {
+        let secrets: Vec<&str> = match &self.endpoint {
+            Endpoint::Stdio(stdio) => stdio.env.values().map(ExposeSecret::expose_secret).collect(),
+            Endpoint::Http(http) => http.secrets().collect(),
+            Endpoint::Streams(_) => Vec::new(),
+        };
+        let long = secrets.into_iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
+        long.fold(text, |text, secret| if text.contains(secret) { text.replace(secret, "***") } else { text })
+    }
+
     /// What of it can be known to be wrong before anything is started.
     pub(crate) fn check(&self, name: &str) -> Result<(), McpError> {
         let problem = match &self.endpoint {
@@ -337,6 +351,14 @@ impl HttpEndpoint {
             Some(_) => {}
         }
         self.parsed_headers().err()
+    }
+
+    /// Values of headers, with and without the word before them, and the query of the URL.
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let query = self.url.split_once('?').map(|(_, query)| query);
+        let values = self.headers.iter().map(|(_, value)| value.expose_secret());
+        let bare = values.clone().filter_map(|value| value.split_whitespace().next_back());
+        values.chain(bare).chain(query)
     }
 
     pub(crate) fn parsed_headers(&self) -> Result<Vec<(http::HeaderName, http::HeaderValue)>, String> {

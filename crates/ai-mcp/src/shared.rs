@@ -134,7 +134,8 @@ impl Shared {
 
     pub(crate) fn stderr(&self) -> String {
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        crate::text::visible(&String::from_utf8_lossy(&kept), kept.len().saturating_mul(3))
+        let text = crate::text::visible(&String::from_utf8_lossy(&kept), kept.len().saturating_mul(3));
+        self.settings.masked(text)
     }
 }
 

@@ -30,6 +30,7 @@ enum End {
 pub(crate) async fn supervise(shared: Arc<Shared>, stop: CancellationToken) {
     let mut backoff = Backoff::default();
     while let End::Failed { held, error } = attempt(&shared, &stop).await {
+        let error = shared.settings.masked(error);
         tracing::debug!(server = %shared.name, %error, "a server is lost");
         let wait = backoff.failed(held);
         let state = if wait.is_some() { ServerState::Restarting } else { ServerState::GivenUp };

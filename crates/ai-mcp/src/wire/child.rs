@@ -1,6 +1,6 @@
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -8,6 +8,7 @@ use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use secrecy::ExposeSecret;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::line::LineGuard;
@@ -16,9 +17,6 @@ use crate::settings;
 
 /// How long a server has to end by itself once its input is closed, and again once it is asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long a server that has closed its output may take to end, for its end to be the reason.
-const LAST_MOMENTS: Duration = Duration::from_millis(500);
 
 /// Variables of this process that a server gets: where programs, the user's files and temporary files are, and the
 /// language.
@@ -37,19 +35,17 @@ const INHERITED: &[&str] = &[
     "USERPROFILE",
 ];
 
-/// A server as a child process, with its whole process group.
+/// A server as a child process.
 pub(crate) struct ChildTransport {
-    child: Group,
+    program: Arc<Program>,
     lines: AsyncRwTransport<RoleClient, LineGuard<ChildStdout>, ChildStdin>,
-    exit: Arc<OnceLock<ExitStatus>>,
 }
 
 /// A child, and what it tells besides its messages.
 pub(crate) struct Spawned {
     pub(crate) transport: ChildTransport,
+    pub(crate) program: Arc<Program>,
     pub(crate) stderr: ChildStderr,
-    /// How it ended, once it has.
-    pub(crate) exit: Arc<OnceLock<ExitStatus>>,
 }
 
 pub(crate) fn spawn(settings: &settings::Stdio, most: usize, wire: &Arc<Wire>) -> io::Result<Spawned> {
@@ -65,15 +61,14 @@ pub(crate) fn spawn(settings: &settings::Stdio, most: usize, wire: &Arc<Wire>) -
     command.process_group(0);
     let mut child = command.spawn()?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let child = Group(child);
+    let program = Arc::new(Program { group: child.id(), child: Mutex::new(child) });
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(io::Error::other("the program has no standard streams"));
     };
-    let exit = Arc::new(OnceLock::new());
     let guarded = LineGuard::new(stdout, most, Arc::clone(wire));
     // The guard has the limit: it ends the connection where this one would drop the line.
     let lines = AsyncRwTransport::new_client(guarded, stdin).with_max_line_length(usize::MAX);
-    Ok(Spawned { transport: ChildTransport { child, lines, exit: Arc::clone(&exit) }, stderr, exit })
+    Ok(Spawned { transport: ChildTransport { program: Arc::clone(&program), lines }, program, stderr })
 }
 
 impl Transport<RoleClient> for ChildTransport {
@@ -86,76 +81,70 @@ impl Transport<RoleClient> for ChildTransport {
         self.lines.send(item)
     }
 
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.lines.receive().await;
-        if message.is_none()
-            && let Ok(status) = timeout(LAST_MOMENTS, self.child.0.wait()).await
-        {
-            let _ = self.ended(status);
-        }
-        message
+    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleClient>>> + Send {
+        self.lines.receive()
     }
 
-    /// As the protocol has it: the input is closed, then the server is asked to end, then it is made to.
+    /// As the protocol has it: the input is closed, then the server is asked to end, then it is made to. What it
+    /// started itself and left behind ends with it.
     async fn close(&mut self) -> Result<(), Self::Error> {
         // A server that does not read may hold up a message that is being written, and with it the end.
         let _ = timeout(PATIENCE, self.lines.close()).await;
-        if let Ok(status) = timeout(PATIENCE, self.child.0.wait()).await {
-            return self.ended(status);
+        if self.program.ended(PATIENCE).await.is_none() {
+            self.program.signal(End::Asked);
+            self.program.ended(PATIENCE).await;
         }
-        self.child.ask_to_end();
-        if let Ok(status) = timeout(PATIENCE, self.child.0.wait()).await {
-            return self.ended(status);
-        }
-        self.child.kill();
-        let status = self.child.0.wait().await;
-        self.ended(status)
-    }
-}
-
-impl ChildTransport {
-    fn ended(&self, status: io::Result<ExitStatus>) -> io::Result<()> {
-        let _ = self.exit.set(status?);
+        self.program.signal(End::Killed);
+        self.program.ended(PATIENCE).await;
         Ok(())
     }
 }
 
-/// A child that ends with its process group, at the latest when it is dropped: what it started itself would go on
-/// otherwise.
+/// A program with its process group, which ends with it at the latest: what it started itself would go on otherwise.
 #[derive(Debug)]
-struct Group(Child);
+pub(crate) struct Program {
+    child: Mutex<Child>,
+    /// The number of the process when it was started, which is that of its group.
+    group: Option<u32>,
+}
 
-impl Group {
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Asked,
+    Killed,
+}
+
+impl Program {
+    /// How it ended, if it does within this time.
+    pub(crate) async fn ended(&self, within: Duration) -> Option<ExitStatus> {
+        let waiting = async { self.child.lock().await.wait().await };
+        timeout(within, waiting).await.ok()?.ok()
+    }
+
     #[cfg(unix)]
-    fn signal(&mut self, signal: rustix::process::Signal) {
-        // Nothing once it has been waited for: its number may be another's by then.
-        let id = self.0.id().and_then(|id| i32::try_from(id).ok());
-        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(group, signal);
+    fn signal(&self, end: End) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let signal = match end {
+            End::Asked => Signal::TERM,
+            End::Killed => Signal::KILL,
+        };
+        // No process gets this number while one of the group is left, and this is not done long after the last.
+        let group = self.group.and_then(|group| i32::try_from(group).ok()).and_then(Pid::from_raw);
+        if let Some(group) = group {
+            let _ = kill_process_group(group, signal);
         }
     }
 
-    #[cfg(unix)]
-    fn ask_to_end(&mut self) {
-        self.signal(rustix::process::Signal::TERM);
-    }
-
-    #[cfg(unix)]
-    fn kill(&mut self) {
-        self.signal(rustix::process::Signal::KILL);
-    }
-
     #[cfg(not(unix))]
-    fn ask_to_end(&mut self) {}
-
-    #[cfg(not(unix))]
-    fn kill(&mut self) {
-        let _ = self.0.start_kill();
+    fn signal(&self, end: End) {
+        if let (End::Killed, Ok(mut child)) = (end, self.child.try_lock()) {
+            let _ = child.start_kill();
+        }
     }
 }
 
-impl Drop for Group {
+impl Drop for Program {
     fn drop(&mut self) {
-        self.kill();
+        self.signal(End::Killed);
     }
 }

@@ -1,12 +1,18 @@
 use std::collections::HashSet;
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rmcp::model::{JsonRpcMessage, ProgressNotificationParam, RequestId, ServerNotification};
+use rmcp::model::{
+    JsonRpcMessage, NumberOrString, ProgressNotificationParam, ProgressToken, RequestId, ServerNotification,
+};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
+
+use crate::text::line;
 
 /// Requests of the server that may wait for an answer at once. Each costs a task, and a server that asks without
 /// reading the answers could make any number.
@@ -15,11 +21,47 @@ const MOST_REQUESTS: usize = 64;
 /// Reports of progress that are kept for a call that is not read; older ones give way.
 const PROGRESS_KEPT: usize = 64;
 
+/// Bytes of the message of a report of progress that are kept.
+const MESSAGE_KEPT: usize = 1_000;
+
+/// The longest id of a request of the server, in bytes: it is kept until the answer.
+const LONGEST_ID: usize = 1_000;
+
+/// A report of progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) token: ProgressToken,
+    pub(crate) progress: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
+}
+
+impl Progress {
+    /// What is kept of a report; nothing of one about a call that cannot be ours.
+    fn of(report: &ProgressNotificationParam) -> Option<Self> {
+        (length(&report.progress_token.0) <= LONGEST_ID).then(|| Self {
+            token: report.progress_token.clone(),
+            progress: report.progress,
+            total: report.total,
+            message: report.message.as_deref().map(|message| line(message, MESSAGE_KEPT)),
+        })
+    }
+}
+
+/// Bytes of an id.
+fn length(id: &NumberOrString) -> usize {
+    match id {
+        NumberOrString::Number(_) => 0,
+        NumberOrString::String(id) => id.len(),
+    }
+}
+
 /// What ended a connection from this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     TooLarge { most: usize },
     TooManyRequests,
+    LongId,
     Silent,
 }
 
@@ -28,6 +70,7 @@ impl fmt::Display for Fault {
         match self {
             Self::TooLarge { most } => write!(f, "it sent a message of more than {most} bytes"),
             Self::TooManyRequests => write!(f, "it has more than {MOST_REQUESTS} requests open at once"),
+            Self::LongId => write!(f, "it sent a request whose id is longer than {LONGEST_ID} bytes"),
             Self::Silent => f.write_str("it no longer answers"),
         }
     }
@@ -36,7 +79,7 @@ impl fmt::Display for Fault {
 /// What is heard on one connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    progress: broadcast::Sender<ProgressNotificationParam>,
+    progress: broadcast::Sender<Progress>,
     /// How often the server has said that its tools are others now.
     changes: watch::Sender<u64>,
     /// The server has refused something without saying what, so that a request may wait for good: a server that was
@@ -62,7 +105,7 @@ impl Wire {
     }
 
     /// Progress of all calls from now on.
-    pub(crate) fn progress(&self) -> broadcast::Receiver<ProgressNotificationParam> {
+    pub(crate) fn progress(&self) -> broadcast::Receiver<Progress> {
         self.progress.subscribe()
     }
 
@@ -108,8 +151,11 @@ impl<T> Tap<T> {
     ) -> Result<Option<RxJsonRpcMessage<RoleClient>>, Fault> {
         match &message {
             JsonRpcMessage::Notification(notification) => match &notification.notification {
-                ServerNotification::ProgressNotification(progress) => {
-                    let _ = self.wire.progress.send(progress.params.clone());
+                ServerNotification::ProgressNotification(report) => {
+                    if let Some(progress) = Progress::of(&report.params) {
+                        // Without a call that listens it is lost, as it should be.
+                        let _ = self.wire.progress.send(progress);
+                    }
                     Ok(None)
                 }
                 ServerNotification::ToolListChangedNotification(_) => {
@@ -125,6 +171,7 @@ impl<T> Tap<T> {
                 ServerNotification::SubscriptionsAcknowledgedNotification(_) => Ok(Some(message)),
                 _ => Ok(None),
             },
+            JsonRpcMessage::Request(request) if length(&request.id) > LONGEST_ID => Err(Fault::LongId),
             JsonRpcMessage::Request(request) => {
                 let mut open = self.wire.open();
                 open.insert(request.id.clone());
@@ -142,8 +189,33 @@ impl<T> Tap<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
-    type Error = T::Error;
+/// An error of a transport, in words.
+pub(crate) trait Told: std::error::Error {
+    fn told(&self) -> String;
+}
+
+impl Told for io::Error {
+    fn told(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl<E: std::error::Error + Send + Sync + 'static> Told for StreamableHttpError<E> {
+    /// With what is beneath: that a request failed says little without why.
+    fn told(&self) -> String {
+        let Self::Client(error) = self else { return self.to_string() };
+        let (mut text, mut source) = (error.to_string(), error.source());
+        while let Some(beneath) = source {
+            text.push_str(": ");
+            text.push_str(&beneath.to_string());
+            source = beneath.source();
+        }
+        text
+    }
+}
+
+impl<T: Transport<RoleClient, Error: Told>> Transport<RoleClient> for Tap<T> {
+    type Error = io::Error;
 
     fn send(
         &mut self,
@@ -160,7 +232,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
             if let Some(id) = answered {
                 wire.open().remove(&id);
             }
-            sent
+            sent.map_err(|error| io::Error::other(error.told()))
         }
     }
 
@@ -184,7 +256,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.wire.closed.cancel();
-        self.inner.close().await
+        self.inner.close().await.map_err(|error| io::Error::other(error.told()))
     }
 }
 

@@ -54,6 +54,21 @@ async fn a_server_that_asks_without_end_is_cut_off() {
 
 /// [MC-45]
 #[tokio::test(start_paused = true)]
+async fn ids_and_messages_that_are_kept_are_short() {
+    let fake = Fake::new(&["a"]).on("tools/call", |talk, call| {
+        talk.progress(call, json!({"progress": 1, "message": "x".repeat(1 << 20)}));
+        talk.notify("notifications/progress", json!({"progressToken": "y".repeat(1 << 20), "progress": 2}));
+        talk.say(&json!({"jsonrpc": "2.0", "id": "z".repeat(2_000), "method": "ping"}));
+        Answer::Silence
+    });
+    let called = call(&fake.connect().await, "srv__a", json!({})).await;
+    let message = "x".repeat(1_000) + "…";
+    assert_eq!(called.preliminary, [ToolOutput::Json(json!({"progress": 1.0, "message": message}))]);
+    assert!(called.error().contains("whose id is longer than 1000 bytes"), "{}", called.error());
+}
+
+/// [MC-45]
+#[tokio::test(start_paused = true)]
 async fn a_servers_questions_are_answered() {
     let fake = Fake::new(&["a"]).on("tools/call", |talk, call| {
         let (talk, call) = (talk.clone(), call.clone());

@@ -14,6 +14,7 @@ mod changes;
 mod connection;
 mod fake;
 mod hostile;
+mod http;
 mod settings;
 #[cfg(unix)]
 mod stdio;

@@ -76,19 +76,22 @@ async fn a_program_gets_what_is_meant_for_it_of_the_environment_and_nothing_else
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "there is something that could be inherited");
 }
 
+/// Of a program that does not end when its input does.
+const STAYS: &str = "while :; do sleep 0.05; done";
+
 /// [MC-51]
 #[tokio::test]
 async fn a_program_and_what_it_started_end_with_the_connection() {
-    for dropped in [false, true] {
+    for (dropped, at_end) in [(false, STAYS), (true, STAYS), (false, ""), (true, "")] {
         let folder = TempDir::new().unwrap();
         let (own, child) = (folder.path().join("own"), folder.path().join("child"));
-        // It does not end when its input does, nor when it is asked to, and has a child that does not either.
+        // It has a child that does not end when it is asked to, nor when the program does.
         let begin = format!(
             "echo $$ > {}; (trap '' TERM; echo $(sh -c 'echo $PPID') > {}; while :; do sleep 0.05; done) & trap '' TERM",
             own.display(),
             child.display()
         );
-        let server = shell(&begin, "while :; do sleep 0.05; done");
+        let server = shell(&begin, at_end);
         let servers = connect(server).await;
         let _ = text(&servers).await;
         let processes = [line_of(&own).await, line_of(&child).await];
@@ -152,4 +155,13 @@ async fn a_program_that_is_not_there_or_does_not_speak_is_told_of() {
     assert!(error.starts_with("`/no/such/program` cannot be started: "), "{error}");
     assert_eq!(status[1].error.as_deref(), Some("it ended (exit status: 3) before it was ready"));
     assert_eq!(status[1].stderr, "oh no\n");
+}
+
+/// [MC-56]
+#[tokio::test]
+async fn a_program_that_says_a_variable_again_is_not_repeated() {
+    let dies =
+        McpServer::stdio("/bin/sh").args(["-c", "echo bad key $KEY >&2; exit 3"]).env("KEY", "hunter2");
+    let servers = McpServers::builder().with("dies", dies).unwrap().connect().await;
+    assert_eq!(servers.status()[0].stderr, "bad key ***\n");
 }
