@@ -99,9 +99,8 @@ pub(crate) async fn provider(registry: &Registry, server: &Server) -> Result<Arc
         headers.insert(name.clone(), secrets::text(value)?.into());
     }
     settings.insert("headers".to_owned(), headers.into());
-    if let Some(keys) = keys(&server.keys)? {
-        settings.insert("apiKey".to_owned(), keys);
-    }
+    let (field, keys) = keys(&server.keys)?;
+    settings.insert(field.to_owned(), keys);
     create(registry, server, settings).await
 }
 
@@ -173,19 +172,25 @@ fn settings(server: &Server) -> JsonObject {
     settings
 }
 
-/// The keys as settings have them; absent if the provider finds its own.
-fn keys(from: &KeyFrom) -> Result<Option<Value>, Failure> {
+/// The variable whose secret is a token, which is sent in another way than a key.
+const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+
+/// The setting for the keys, and the keys as settings have them. Where none is sent, it says so: the provider would
+/// look for some itself.
+fn keys(from: &KeyFrom) -> Result<(&'static str, Value), Failure> {
     let usual = |variables: &[&str]| {
         let set = variables.iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
         set.and_then(|name| EnvName::new(name))
     };
+    let mut field = "apiKey";
     let keys = match from {
         KeyFrom::Nowhere => Vec::new(),
         KeyFrom::Named(places) => secrets::keys(places)?,
         KeyFrom::IfSet(variables) | KeyFrom::Usual(variables) => match usual(variables) {
-            // The provider knows how to send it.
-            Some(name) if name.as_str() == "ANTHROPIC_AUTH_TOKEN" => return Ok(None),
-            Some(name) => secrets::keys(&[Secret::Env(name)])?,
+            Some(name) => {
+                field = if name.as_str() == TOKEN { "authToken" } else { field };
+                secrets::keys(&[Secret::Env(name)])?
+            }
             None if matches!(from, KeyFrom::IfSet(_)) => Vec::new(),
             None => {
                 let first = variables.first().copied().unwrap_or_default();
@@ -197,8 +202,9 @@ fn keys(from: &KeyFrom) -> Result<Option<Value>, Failure> {
         },
     };
     let named = |key: &ApiKey| json!({ "key": key.expose(), "label": key.label().as_str() });
-    Ok(Some(match keys.as_slice() {
+    let keys = match keys.as_slice() {
         [] => Value::Bool(false),
         keys => keys.iter().map(named).collect(),
-    }))
+    };
+    Ok((field, keys))
 }

@@ -100,14 +100,17 @@ fn servers_of_other_apis_are_asked_in_their_own_way() {
         r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi."}]},"finishReason":"STOP"}]}"#;
     for (provider, variable, header, path, body) in [
         ("anthropic", "ANTHROPIC_API_KEY", "x-api-key", "/v1/messages", message),
+        ("claude", "ANTHROPIC_AUTH_TOKEN", "authorization", "/v1/messages", message),
         ("google", "GEMINI_API_KEY", "x-goog-api-key", "/v1/models/m:streamGenerateContent?alt=sse", gemini),
     ] {
         let server = WireServer::start([WireReply::json(StatusCode::OK, body)]).unwrap();
         let url = format!("{}/v1", server.url());
         let model = format!("{provider}:m");
-        let chat = Chat::new().env(variable, KEY);
+        // A variable that is set to nothing is not set.
+        let chat = Chat::new().env("ANTHROPIC_API_KEY", "").env(variable, KEY);
         chat.run(&["ask", "Hello?", "--model", &model, "--base-url", &url]).answered("Hi.\n");
         let request = &server.requests()[0];
-        assert_eq!((request.path.as_str(), request.header(header)), (path, Some(KEY)), "{provider}");
+        let sent = request.header(header).map(|key| key.trim_start_matches("Bearer "));
+        assert_eq!((request.path.as_str(), sent), (path, Some(KEY)), "{provider}");
     }
 }
