@@ -21,4 +21,7 @@ mod guides {
 
     #[doc = include_str!("../../docs/guide/retry-and-keys.md")]
     struct RetryAndKeys;
+
+    #[doc = include_str!("../../docs/guide/five-views.md")]
+    struct FiveViews;
 }
