@@ -7,6 +7,7 @@ mod core;
 mod fold;
 mod history;
 mod inspect;
+pub mod listener;
 mod manager;
 pub mod memory;
 pub mod port;

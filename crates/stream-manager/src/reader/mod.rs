@@ -313,3 +313,5 @@ fn is_of(active: &ActiveAttempt, cursor: &Cursor) -> bool {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod world;
