@@ -4,6 +4,7 @@
 mod commands;
 mod conversation;
 mod error;
+mod json;
 mod log;
 mod ownership;
 mod status;
@@ -14,6 +15,7 @@ pub use conversation::{
     Standing, TopicSummary, Written,
 };
 pub use error::{StoreError, StoreErrorKind};
+pub use json::{MAX_DEPTH, decode, encode};
 pub use log::{LogBody, LogReader, LogRecord, LogWriter, Read, ReplayLog, Snapshot};
 pub use ownership::{Acquired, Lease, Ownership};
 pub use status::StatusBus;

@@ -1,16 +1,19 @@
-//! The manager over its ports in memory, with a source of turns that does what a test says.
+//! The crate as its users see it: its ports in memory, and the manager over them, with a source of turns that does what a
+//! test says.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::disallowed_methods,
     missing_docs,
     reason = "tests fail by panicking"
 )]
 
 mod answers;
 mod many;
+mod memory;
 mod turns;
 mod verbs;
 mod world;

@@ -1,0 +1,140 @@
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use stream_manager::port::{Acquired, ConversationStore, Ownership};
+use stream_manager::record::TopicId;
+use stream_store_sqlite::{SqliteSettings, SqliteStore};
+
+use crate::kit::{begin, end, file, lease, open, said};
+
+/// The file that a child of these tests writes to, and its name.
+const FILE: &str = "STORE_TEST_FILE";
+const NAME: &str = "STORE_TEST_NAME";
+/// So many inputs each writer sends.
+const INPUTS: u64 = 100;
+
+async fn send(store: &SqliteStore, name: &str) {
+    for number in 0..INPUTS {
+        store.accept(&"t".into(), &said(&format!("{name}-{number}"), "Hello.")).await.unwrap();
+        store.accept(&"t".into(), &said(&format!("shared-{number}"), "Hello.")).await.unwrap();
+    }
+}
+
+/// What several writers have sent is there, each input once, in the order of their numbers.
+async fn assert_all(store: &SqliteStore, writers: u64) {
+    let inputs = store.inbox(&"t".into()).await.unwrap();
+    let numbers: Vec<u64> = inputs.iter().map(|input| input.seq).collect();
+    assert_eq!(numbers, (1..=(writers + 1) * INPUTS).collect::<Vec<_>>());
+}
+
+/// [ST-10]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_handles_of_one_process_write_one_file() {
+    let (_folder, path) = file();
+    let opened = (0..4).map(|_| SqliteStore::open(path.clone(), SqliteSettings::default()));
+    let stores = futures_util::future::try_join_all(opened).await.unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    for (number, store) in stores.iter().cloned().enumerate() {
+        writers.spawn(async move { send(&store, &format!("w{number}")).await });
+    }
+    while let Some(done) = writers.join_next().await {
+        done.unwrap();
+    }
+    for store in &stores {
+        assert_all(store, 4).await;
+    }
+}
+
+/// [ST-10]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_processes_write_one_file_and_one_of_them_holds_a_lease() {
+    let (_folder, path) = file();
+    let children: Vec<_> = (0..3)
+        .map(|number| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "handles::a_process_of_several", "--nocapture"])
+                .env(FILE, &path)
+                .env(NAME, format!("p{number}"))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let mut held = 0;
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}");
+        held += text.matches("holds the lease").count();
+    }
+    assert_eq!(held, 1);
+    assert_all(&open(&path).await, 3).await;
+}
+
+/// [ST-10] What each of several processes does; nothing, where it is not told of a file.
+#[tokio::test]
+async fn a_process_of_several() {
+    let (Ok(path), Ok(name)) = (std::env::var(FILE), std::env::var(NAME)) else { return };
+    let store = SqliteStore::open(path, SqliteSettings::default()).await.unwrap();
+    let node = name.as_str().into();
+    if let Acquired::Held(_) = store.acquire(&"t".into(), &node, Duration::from_secs(600)).await.unwrap() {
+        println!("holds the lease");
+    }
+    send(&store, &name).await;
+}
+
+/// [ST-11]
+#[tokio::test]
+async fn a_call_whose_caller_goes_is_made_whole_or_not_at_all() {
+    let (_folder, path) = file();
+    let store = open(&path).await;
+    let topic = TopicId::from("t");
+    let mut wanted = Vec::new();
+    for number in 0..60 {
+        let input = said(&format!("left-{number}"), "Hello.");
+        let mut call = store.accept(&topic, &input);
+        // Not begun, begun, and seen to its end or nearly so.
+        for _ in 0..number % 4 {
+            if futures_util::FutureExt::now_or_never(&mut call).is_some() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(call);
+        if number % 4 > 0 {
+            wanted.push(format!("left-{number}"));
+        }
+        store.accept(&topic, &said(&format!("kept-{number}"), "Hello.")).await.unwrap();
+        wanted.push(format!("kept-{number}"));
+    }
+    let inputs = store.inbox(&topic).await.unwrap();
+    let numbers: Vec<u64> = inputs.iter().map(|input| input.seq).collect();
+    assert_eq!(numbers, (1..=wanted.len() as u64).collect::<Vec<_>>());
+    let names: Vec<String> = inputs.iter().map(|input| input.input.id.to_string()).collect();
+    assert_eq!(names, wanted, "a call that began is made, one that did not is not");
+}
+
+/// [ST-12]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn readers_see_one_state_while_others_write() {
+    let (_folder, path) = file();
+    let store = open(&path).await;
+    let writer = store.clone();
+    let writing = tokio::spawn(async move {
+        for number in 0..150 {
+            let id = format!("i-{number}");
+            begin(&writer, "t", &id).await;
+            writer.settle(&lease("t", 1), &end(&id, "text")).await.unwrap();
+        }
+    });
+    let (mut reads, mut in_between) = (0, 0);
+    while !writing.is_finished() {
+        let Some(found) = store.history(&"t".into()).await.unwrap() else { continue };
+        let queued = found.inputs.iter().filter(|input| input.is_queued()).count();
+        assert_eq!(found.rows.len() + queued, found.inputs.len(), "an input is consumed with its row");
+        reads += 1;
+        in_between += usize::from(queued > 0 || found.rows.len() < 150);
+    }
+    writing.await.unwrap();
+    assert!(reads > 10 && in_between > 5, "{reads} reads, {in_between} in between");
+}
