@@ -29,7 +29,11 @@ const SCRIPTS = {
   ],
   retry: () => [{ refuse: 'overloaded' }, { text: 'In the end it worked.' }],
   fail: () => [{ text: 'It begins ' }, { fail: 'The provider broke off.' }],
-  long: () => Array.from({ length: 200 }, (_, at) => ({ text: `Paragraph ${at} with some words in it.\n\n` })),
+  long: () =>
+    Array.from({ length: 200 }, (_, at) => [
+      { text: `Paragraph ${at} with some words in it.\n\n` },
+      ...(at === 199 ? [{ wait: 'end' }] : at % 25 === 24 ? [{ wait: 'long' }] : []),
+    ]).flat(),
 };
 
 export function scriptFor(text) {

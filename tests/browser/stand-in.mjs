@@ -44,6 +44,10 @@ export class StandIn {
   seen = [];
   /** The log is kept from this number on: readers behind it get all of the message anew. */
   window = 0;
+  /** So many chunks are sent twice to a reader that comes back. */
+  repeats = 0;
+  /** The cursors with which readers came back. */
+  cursors = [];
   chats = new Map();
   watchers = new Set();
   #tick = 1_790_000_000_000;
@@ -155,6 +159,7 @@ export class StandIn {
     'GET chat/id/stream': ({ id, url, request, response }) => {
       const chat = this.#chat(id);
       const last = request.headers['last-event-id'];
+      if (last) this.cursors.push(last);
       const [wanted, seq] = last ? last.split(':') : [url.searchParams.get('attempt')];
       const running = [...chat.attempts.values()].filter(attempt => !attempt.isOver);
       const attempt = wanted ? chat.attempts.get(wanted) : running[0];
@@ -442,7 +447,7 @@ export class StandIn {
     // Behind the window all of it comes anew, without numbers up to where it stands.
     const isRebased = after !== undefined && after < this.window;
     const through = isRebased ? attempt.log.length : 0;
-    for (let at = isRebased ? 0 : (after ?? 0); !isGone; ) {
+    for (let at = isRebased ? 0 : Math.max(0, (after ?? 0) - this.repeats); !isGone; ) {
       if (at < attempt.log.length) {
         const chunk = attempt.log[at++];
         if (chunk === undefined) {

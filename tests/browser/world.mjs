@@ -84,6 +84,11 @@ export class Page {
     await this.idle();
   }
 
+  /** Without a look whether it can be clicked: the page tries by itself too, and then takes the button away. */
+  async tryNow() {
+    await this.page.locator('#link-retry').dispatchEvent('click');
+  }
+
   /** Waits until nothing is being written. */
   async idle() {
     await this.button('Send').waitFor();
