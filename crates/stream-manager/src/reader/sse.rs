@@ -45,9 +45,9 @@ impl SseSettings {
         self
     }
 
-    /// Sets after how much silence a comment is sent, which clients pass over.
+    /// Sets after how much silence a comment is sent, which clients pass over: at least 1 s.
     pub fn with_heartbeat(mut self, heartbeat: Duration) -> Self {
-        self.heartbeat = heartbeat;
+        self.heartbeat = heartbeat.max(Duration::from_secs(1));
         self
     }
 

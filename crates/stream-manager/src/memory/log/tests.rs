@@ -311,6 +311,15 @@ fn a_log_that_is_never_read_stays_small() {
     let got = poll(&mut *read(&log, FIRST, 100_001), 9);
     assert!(matches!(got, Some((Read::Records, records)) if records.len() == 1));
     drop(sleeper);
+    // The bounds hold to the record; none is less than the last one.
+    for (entries, kept) in [(0, 1), (1, 1), (3, 3)] {
+        let log = MemoryLog::new().with_max_entries(entries);
+        let mut writer = create(&log, 1, FIRST);
+        (0..9).for_each(|_| assert!(writer.append(start()) > 0));
+        let reads = |after| poll(&mut *read(&log, FIRST, after), 9);
+        assert!(matches!(reads(9 - kept), Some((Read::Records, records)) if records.len() as u64 == kept));
+        assert!(matches!(reads(8 - kept), Some((Read::Rebase(_), _))));
+    }
 }
 
 /// [SM-125]
