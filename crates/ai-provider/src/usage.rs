@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,9 +17,9 @@ pub struct Usage {
     /// Tokens the model wrote.
     #[serde(default)]
     pub output: OutputTokens,
-    /// The provider's own usage object, untouched.
+    /// The provider's own usage object, untouched. Shared: an answer's usage is copied into records and sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Value>,
+    pub raw: Option<Arc<Value>>,
 }
 
 /// Tokens read: `total = no_cache + cache_read + cache_write` where all are known.

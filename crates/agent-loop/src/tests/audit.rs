@@ -71,7 +71,7 @@ fn talkative() -> ScriptedModel {
         .tool_call("b", "fails", "{}")
         .usage(3, 5)
         .finish(UnifiedFinish::ToolCalls);
-    let usage = Usage { raw: Some(json!({"note": "SAID-usage"})), ..Usage::default() };
+    let usage = Usage { raw: Some(json!({"note": "SAID-usage"}).into()), ..Usage::default() };
     let finish = Finish { reason: FinishReason::from(UnifiedFinish::Stop), usage, metadata: None };
     ScriptedModel::new()
         .reply(calls)

@@ -115,9 +115,9 @@ async fn runs_side_by_side_count_apart() {
 #[tokio::test]
 async fn costs_add_up_step_by_step() {
     let mut first = usage(Some(1), Some(1));
-    first.raw = Some(json!({"cost": 0.25}));
+    first.raw = Some(json!({"cost": 0.25}).into());
     let mut second = first.clone();
-    second.raw = Some(json!({"cost": 0.5}));
+    second.raw = Some(json!({"cost": 0.5}).into());
     let told = |agent: Agent| agent.with_costs(|_, usage| usage.raw.as_ref()?.get("cost")?.as_f64());
     let got = shown(first.clone(), second, told).await;
     assert_eq!((got[0]["cost"].as_f64(), got[1]["cost"].as_f64()), (Some(0.25), Some(0.75)));

@@ -26,18 +26,18 @@ pub(super) struct WireIds<'a> {
 }
 
 impl<'a> WireIds<'a> {
-    pub(super) fn new(form: CallIds) -> Self {
-        Self { form, used: HashSet::new() }
+    /// For about so many calls.
+    pub(super) fn new(form: CallIds, calls: usize) -> Self {
+        Self { form, used: HashSet::with_capacity(calls) }
     }
 
     pub(super) fn assign(&mut self, id: &'a str) -> Cow<'a, str> {
         let mut wire = if self.accepts(id) { Cow::Borrowed(id) } else { Cow::Owned(self.made(id, 0)) };
         let mut again = 1;
-        while self.used.contains(&*wire) {
+        while !self.used.insert(wire.clone()) {
             wire = Cow::Owned(self.made(id, again));
             again += 1;
         }
-        self.used.insert(wire.clone());
         wire
     }
 

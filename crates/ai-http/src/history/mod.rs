@@ -50,10 +50,11 @@ impl<'a> Pairing<'a> {
     /// Pairs a history. What had to be healed becomes a warning: results that are missing, results without a
     /// call, ids that were replaced.
     pub fn of(messages: &'a [Arc<Message>], form: CallIds, notes: &mut Notes) -> Self {
-        let mut ids = WireIds::new(form);
-        let mut calls: Vec<(usize, Vec<Paired<'a>>)> = Vec::new();
+        let asking = messages.iter().filter(|message| matches!(***message, Message::Assistant(_))).count();
+        let mut ids = WireIds::new(form, asking);
+        let mut calls: Vec<(usize, Vec<Paired<'a>>)> = Vec::with_capacity(asking);
         // Ids may come again in a later turn: a result belongs to the latest call before it.
-        let mut open: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+        let mut open: HashMap<&str, Vec<(usize, usize)>> = HashMap::with_capacity(asking);
         let (mut orphans, mut missing, mut renamed) = (0_usize, 0_usize, 0_usize);
         for (at, message) in messages.iter().enumerate() {
             match &**message {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ai_provider::{InputTokens, OutputTokens, Usage};
 use proptest::prelude::*;
 use serde_json::json;
@@ -58,12 +60,16 @@ fn the_order_of_adding_does_not_matter() {
 /// [PV-15]
 #[test]
 fn the_raw_usage_of_the_latest_call_is_kept() {
-    let raw = |value| Usage { raw: Some(value), ..Usage::default() };
+    let raw = |value| Usage { raw: Some(Arc::new(value)), ..Usage::default() };
     let mut total = raw(json!({ "n": 1 }));
     total.add(&Usage::default());
-    assert_eq!(total.raw, Some(json!({ "n": 1 })));
+    assert_eq!(total.raw.as_deref(), Some(&json!({ "n": 1 })));
     total.add(&raw(json!({ "m": 2 })));
-    assert_eq!(total.raw, Some(json!({ "m": 2 })), "replaced, not merged: the two are different calls");
+    assert_eq!(
+        total.raw.as_deref(),
+        Some(&json!({ "m": 2 })),
+        "replaced, not merged: the two are different calls"
+    );
 }
 
 /// [PV-16]

@@ -92,7 +92,7 @@ impl EmbeddingModel for GoogleEmbedding {
         let mut usage = Usage::default();
         if let Some(raw) = answer.usage_metadata {
             usage.input.total = raw.get("promptTokenCount").and_then(Value::as_u64);
-            usage.raw = Some(raw);
+            usage.raw = Some(raw.into());
         }
         Ok(Embeddings { vectors, usage, warnings: notes.into_warnings() })
     }

@@ -44,7 +44,7 @@ async fn input_includes_the_cache_and_output_the_reasoning() {
     let raw = json!({"prompt_tokens": 1210, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1000}});
     let read = usage("openai", raw.clone()).await;
     assert_eq!(numbers(&read), [Some(1210), Some(210), Some(1000), None, Some(5), None, None]);
-    assert_eq!(read.raw, Some(raw));
+    assert_eq!(read.raw.as_deref(), Some(&raw));
 
     let details = json!({"cached_tokens": 100, "cache_write_tokens": 20});
     let read = usage(

@@ -118,7 +118,7 @@ fn rows(topic: &TopicId) -> Checked<Vec<Row>> {
     });
     let mut usage = Usage::default();
     usage.input.total = Some(u64::MAX);
-    usage.raw = Some(odd_json());
+    usage.raw = Some(odd_json().into());
     rich.content.usage = Some(usage);
 
     let mut unknown = open(topic, "unknown", 1);

@@ -38,7 +38,7 @@ pub(super) fn read(raw: JsonObject) -> Usage {
     if let (Some(total), Some(reasoning)) = (usage.output.total, usage.output.reasoning) {
         usage.output.text = Some(total.saturating_sub(reasoning));
     }
-    usage.raw = (!raw.is_empty()).then_some(Value::Object(raw));
+    usage.raw = (!raw.is_empty()).then(|| Value::Object(raw).into());
     usage
 }
 

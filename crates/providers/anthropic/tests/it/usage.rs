@@ -31,7 +31,7 @@ async fn input_includes_the_cache_and_output_the_thinking() {
             (usage.output.total, usage.output.text, usage.output.reasoning),
             (Some(5), Some(3), Some(2))
         );
-        assert_eq!(usage.raw, Some(raw.clone()));
+        assert_eq!(usage.raw.as_deref(), Some(&raw));
     }
 }
 

@@ -29,7 +29,7 @@ impl Totals {
     /// and reasoning beside the answer; what it leaves out stays unknown. `raw` is the last object.
     pub(super) fn usage(&self, raw: Option<Value>) -> Usage {
         let counts = self.0.unwrap_or_default();
-        let mut usage = Usage { raw, ..Usage::default() };
+        let mut usage = Usage { raw: raw.map(Into::into), ..Usage::default() };
         usage.input.total = counts.prompt_token_count.0;
         usage.input.cache_read = counts.cached_content_token_count.0;
         usage.input.no_cache = match (usage.input.total, usage.input.cache_read) {

@@ -284,7 +284,7 @@ async fn later_counts_replace_earlier_ones_field_by_field() {
     assert_eq!((usage.input.total, usage.output.total), (Some(10), Some(22)));
     assert_eq!((usage.output.text, usage.output.reasoning), (Some(15), Some(7)));
     assert_eq!(
-        usage.raw.unwrap(),
+        *usage.raw.unwrap(),
         json!({"promptTokenCount": 10, "candidatesTokenCount": 15, "trafficType": "ON_DEMAND"})
     );
 }

@@ -11,7 +11,7 @@ use ai_http::{
 };
 use ai_provider::{
     AssistantPart, Delivery, ErrorClass, Finish, FinishReason, Message, ModelError, Origin, ProviderMetadata,
-    ProviderOptions, Request, ResponseMetadata, StreamPart, UnifiedFinish, Usage,
+    ProviderOptions, Request, ResponseMetadata, StreamPart, UnifiedFinish,
 };
 
 use crate::dialect::Dialect;
@@ -22,9 +22,10 @@ use calls::{Calls, Fragment};
 use details::Details;
 use frame::{Came, Choice, Choices, Delta, Frame, FunctionDelta};
 use logprobs::Logprobs;
-use loose::{Content, Raw};
+use loose::Content;
 use sources::Sources;
 use tags::Tags;
+use usage::LastUsage;
 
 mod alike;
 mod blocks;
@@ -76,8 +77,7 @@ pub(crate) struct ChatDecoder {
     marked: bool,
     /// What the server said in place of an answer, in case that none comes.
     suspect: Option<ModelError>,
-    /// The last usage object, as it came.
-    usage: String,
+    usage: LastUsage,
     /// Why the model stopped: from here on only usage and sources are read.
     finish: Option<FinishReason>,
     details: Details,
@@ -110,7 +110,7 @@ impl ChatDecoder {
             came: Came::default(),
             marked: false,
             suspect: None,
-            usage: String::new(),
+            usage: LastUsage::default(),
             finish: None,
         }
     }
@@ -167,7 +167,7 @@ impl ChatDecoder {
         let mut failed = frame.error.0.or(frame.x_groq.error.0).is_some();
         for choice in frame.choices.iter_mut().flat_map(Choices::iter_mut) {
             failed |= choice.error.0.is_some();
-            usage |= self.keep_usage(choice.usage);
+            usage |= self.usage.keep(choice.usage);
             let ended = choice.finish_reason.take_text().filter(|reason| reason != NO_REASON);
             whole |= self.choice(choice, ended.is_some(), &mut known, out)?;
             reason = ended.or(reason);
@@ -176,7 +176,10 @@ impl ChatDecoder {
             return Err(error);
         }
         match reason {
-            Some(raw) => Ok(self.finish(raw.into_owned(), whole || (usage && self.usage_counts()), out)),
+            Some(raw) => {
+                let complete = whole || (usage && self.usage.counts());
+                Ok(self.finish(raw.into_owned(), complete, out))
+            }
             None if whole => Err(self.unfinished(true, out)),
             None => Ok(Next::More),
         }
@@ -222,20 +225,7 @@ impl ChatDecoder {
 
     /// Keeps the usage of a frame; says whether it has some.
     fn note_usage(&mut self, frame: &Frame<'_>) -> bool {
-        let usage = if frame.usage.0.is_some() { frame.usage } else { frame.x_groq.usage };
-        self.keep_usage(usage)
-    }
-
-    fn keep_usage(&mut self, usage: Raw<'_>) -> bool {
-        let Some(usage) = usage.0 else { return false };
-        self.usage.clear();
-        self.usage.push_str(usage.get());
-        true
-    }
-
-    /// Some servers send zeros until the end.
-    fn usage_counts(&self) -> bool {
-        usage::counts(&self.usage)
+        self.usage.keep(if frame.usage.0.is_some() { frame.usage } else { frame.x_groq.usage })
     }
 
     /// Reads a choice; says whether it is all of the answer. `known` is what came before this frame or in its
@@ -365,7 +355,7 @@ impl ChatDecoder {
         let mut frame = Frame::default();
         if fill::read(data, &mut frame).is_ok() {
             self.sources.lists([frame.search_results, frame.citations], &self.ids, out)?;
-            if self.note_usage(&frame) && self.usage_counts() {
+            if self.note_usage(&frame) && self.usage.counts() {
                 self.done(out);
                 return Ok(Next::Done);
             }
@@ -375,10 +365,7 @@ impl ChatDecoder {
 
     fn done(&mut self, out: &mut Parts) {
         let Some(reason) = self.finish.take() else { return };
-        let usage = match self.usage.is_empty() {
-            true => Usage::default(),
-            false => usage::read(&self.usage, self.dialect.reasoning_beside_completion),
-        };
+        let usage = self.usage.take(self.dialect.reasoning_beside_completion);
         let namespace = &self.origin.target.provider;
         let mut values = ProviderOptions::default();
         if let Some(logprobs) = self.logprobs.take() {

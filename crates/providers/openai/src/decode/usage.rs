@@ -1,11 +1,17 @@
 use ai_provider::Usage;
 use serde_json::Value;
 
+use super::loose::Raw;
+
 /// The usage of an answer, by the one meaning every adapter gives the fields: input includes the cache, output
 /// includes reasoning. What the server does not say stays unknown. `reasoning_beside` says that the server
 /// counts reasoning beside its output, not as a part of it.
 pub(crate) fn read(raw: &str, reasoning_beside: bool) -> Usage {
-    let Ok(raw) = serde_json::from_str::<Value>(raw) else { return Usage::default() };
+    serde_json::from_str(raw).map_or_else(|_| Usage::default(), |raw| of(raw, reasoning_beside))
+}
+
+/// As [`read`], of a usage object that was read already.
+fn of(raw: Value, reasoning_beside: bool) -> Usage {
     let count = |paths: &[&str]| paths.iter().find_map(|path| at(&raw, path).and_then(number));
 
     let mut usage = Usage::default();
@@ -48,7 +54,7 @@ pub(crate) fn read(raw: &str, reasoning_beside: bool) -> Usage {
     if let (Some(total), Some(reasoning)) = (usage.output.total, reasoning) {
         usage.output.text = Some(total.saturating_sub(reasoning));
     }
-    usage.raw = Some(raw);
+    usage.raw = Some(raw.into());
     usage
 }
 
@@ -56,10 +62,43 @@ fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(value, |value, key| value.get(key))
 }
 
-/// Whether a usage object counts anything.
-pub(super) fn counts(raw: &str) -> bool {
-    let Ok(raw) = serde_json::from_str::<Value>(raw) else { return false };
-    raw.as_object().is_some_and(|fields| fields.values().filter_map(number).any(|count| count > 0))
+/// The last usage object of an answer. Most are read once, some servers send one with each delta.
+#[derive(Debug, Default)]
+pub(super) struct LastUsage {
+    /// As it came.
+    text: String,
+    /// What it says, once somebody has asked.
+    read: Option<Value>,
+}
+
+impl LastUsage {
+    /// Keeps this one, if it is one.
+    pub(super) fn keep(&mut self, usage: Raw<'_>) -> bool {
+        let Some(usage) = usage.0 else { return false };
+        self.read = None;
+        self.text.clear();
+        self.text.push_str(usage.get());
+        true
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether it counts anything: some servers send zeros until the end.
+    pub(super) fn counts(&mut self) -> bool {
+        self.read = serde_json::from_str(&self.text).ok();
+        let fields = self.read.as_ref().and_then(Value::as_object);
+        fields.is_some_and(|fields| fields.values().filter_map(number).any(|count| count > 0))
+    }
+
+    /// Its meaning; see [`read`].
+    pub(super) fn take(&mut self, reasoning_beside: bool) -> Usage {
+        match self.read.take() {
+            Some(raw) => of(raw, reasoning_beside),
+            None => read(&self.text, reasoning_beside),
+        }
+    }
 }
 
 /// A count, also where it came as a decimal.

@@ -195,7 +195,7 @@ fn names_in_usage_and_lists() {
     let usage = Usage {
         input: InputTokens { total: Some(10), no_cache: Some(5), cache_read: Some(3), cache_write: Some(2) },
         output: OutputTokens { total: Some(9), text: Some(4), reasoning: Some(5) },
-        raw: Some(json!({ "prompt_tokens": 10 })),
+        raw: Some(json!({ "prompt_tokens": 10 }).into()),
     };
     is(
         &usage,

@@ -32,7 +32,11 @@ pub(crate) fn usage() -> impl Strategy<Value = Usage> {
         text,
         reasoning,
     });
-    (input, output, of(not_null())).prop_map(|(input, output, raw)| Usage { input, output, raw })
+    (input, output, of(not_null().prop_map(Into::into))).prop_map(|(input, output, raw)| Usage {
+        input,
+        output,
+        raw,
+    })
 }
 
 pub(crate) fn finish_reason() -> impl Strategy<Value = FinishReason> {
