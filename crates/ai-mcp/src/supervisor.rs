@@ -79,7 +79,6 @@ async fn attempt(shared: &Arc<Shared>, stop: &CancellationToken) -> End {
         () = follow(shared, &connection) => {}
         () = fall_silent(shared, &connection) => connection.wire.fail(Fault::Silent),
     }
-    connection.wire.closed.cancel();
     // Calls are told at once; what the server says about its end may take a while.
     let held = since.elapsed();
     shared.lost(ServerState::Restarting, Some("the connection was lost".to_owned()));

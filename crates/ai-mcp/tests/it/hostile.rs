@@ -69,6 +69,23 @@ async fn ids_and_messages_that_are_kept_are_short() {
 
 /// [MC-45]
 #[tokio::test(start_paused = true)]
+async fn questions_that_are_taken_back_are_not_open() {
+    let fake = Fake::new(&["a"]).on("tools/call", |talk, call| {
+        let asked = (0..100).map(|at| {
+            let ping = json!({"jsonrpc": "2.0", "id": format!("p{at}"), "method": "ping"});
+            let off = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": format!("p{at}")}});
+            format!("{ping}\n{off}\n")
+        });
+        talk.raw(asked.collect::<String>().into_bytes());
+        talk.answer(call, &json!({"content": [{"type": "text", "text": "done"}]}));
+        Answer::Silence
+    });
+    let called = call(&fake.connect().await, "srv__a", json!({})).await;
+    assert_eq!(called.output, ToolOutput::Text("done".into()));
+}
+
+/// [MC-45]
+#[tokio::test(start_paused = true)]
 async fn a_servers_questions_are_answered() {
     let fake = Fake::new(&["a"]).on("tools/call", |talk, call| {
         let (talk, call) = (talk.clone(), call.clone());
