@@ -4,12 +4,14 @@ import { connect, createServer } from 'node:net';
 export class Link {
   #sockets = new Set();
   #isDown = false;
+  /** The port it leads to. */
+  target;
 
   /** Gives the port to connect to. */
-  async listen(port) {
+  async listen() {
     this.server = createServer(near => {
       if (this.#isDown) return near.destroy();
-      const far = connect(port, '127.0.0.1');
+      const far = connect(this.target, '127.0.0.1');
       this.#sockets.add(near);
       for (const [from, to] of [[near, far], [far, near]]) {
         from.pipe(to);

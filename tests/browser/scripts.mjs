@@ -16,7 +16,22 @@ const markdown = [
   '```rust\nfn main() {\n\n', '    println!("hi");\n}\n```\n\n', 'The end.',
 ];
 
+const rings = [
+  'Four of them. The rings of **Saturn** alone are bright enough for a small telescope.\n\n',
+  '| planet | rings known since | radius of the main ring |\n|---|---|---|\n| Jupiter | 1979 | 129,000 km |\n',
+  '| Saturn | 1610 | 140,220 km |\n| Uranus | 1977 | 51,149 km |\n| Neptune | 1989 | 62,933 km |\n\n',
+];
+
 const SCRIPTS = {
+  which: () => [
+    { reasoning: 'The giants have rings. I compare Saturn with Neptune.' },
+    { text: rings.join('') },
+    { tool: 'calculator', input: { expression: '140220+62933' } },
+    { wait: 'which' },
+    { text: "Saturn's and Neptune's main rings, laid side by side, would reach over **203,153 km**" },
+    { wait: 'which-end' },
+    { text: '.' },
+  ],
   hello: () => [{ text: 'Hello! ' }, { text: 'How are you?' }],
   slow: () => [{ text: 'One ' }, { wait: 'slow-1' }, { text: 'two ' }, { wait: 'slow-2' }, { text: 'three.' }],
   markdown: () => [...markdown.map(text => ({ text })).flatMap((step, at) => (at === 3 ? [{ wait: 'markdown' }, step] : [step]))],

@@ -6,25 +6,39 @@ import { after, before } from 'node:test';
 import { chromium } from 'playwright-core';
 
 import { Link } from './link.mjs';
+import { Real } from './real.mjs';
 import { StandIn } from './stand-in.mjs';
 
 /** Nothing here waits for more than a program: this long means that it hangs. */
 const LIMIT_MS = 15_000;
 
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+export function launch() {
+  const executablePath = process.env.CHROMIUM ?? PLACES.find(existsSync);
+  assert.ok(executablePath, 'no Chromium: set CHROMIUM');
+  // The sandbox does not work for root, which tests in containers are.
+  return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+}
+
 let browser;
 before(async () => {
-  const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
-  assert.ok(executablePath, 'no Chromium: set CHROMIUM');
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+  browser = await launch();
 });
 after(() => browser?.close());
 
-/** Runs a flow in a world of its own, and fails it on whatever the page complains about. */
-export function flow(run, { token, fragment = '', expected = [], ...options } = {}) {
+/**
+ * Runs a flow in a world of its own, and fails it on whatever the page complains about. With `standIn` it needs what
+ * only the stand-in of the server does on demand.
+ */
+export function flow(run, { token, standIn = false, fragment = '', expected = [], ...options } = {}) {
   return async () => {
-    const server = new StandIn({ token });
     const link = new Link();
-    const url = `http://127.0.0.1:${await link.listen(await server.listen())}`;
+    const port = await link.listen();
+    const isReal = process.env.CHAT !== undefined && !standIn;
+    const server = isReal ? new Real({ token, port }) : new StandIn({ token });
+    link.target = await server.listen();
+    const url = `http://127.0.0.1:${port}`;
     const context = await browser.newContext({ locale: 'en', ...options });
     context.setDefaultTimeout(LIMIT_MS);
     const complaints = [];
@@ -39,7 +53,12 @@ export function flow(run, { token, fragment = '', expected = [], ...options } = 
         await page.goto(`${url}/${more}`);
         return new Page(page);
       };
-      await run({ server, link, url, context, open, gates: server.gates, page: await open() });
+      const stored = async () => {
+        const ask = async path => (await fetch(`http://127.0.0.1:${link.target}${path}`)).json();
+        const { chats } = await ask('/api/chats');
+        return ask(`/api/chat/${encodeURIComponent(chats[0].id)}`);
+      };
+      await run({ server, stored, link, url, context, open, gates: server.gates, page: await open() });
     } finally {
       await context.close();
       link.close();
@@ -108,10 +127,10 @@ export class Page {
   }
 }
 
-/** Waits until a condition of the test's own process holds. */
+/** Waits until a condition outside of the page holds. */
 export async function until(condition, what) {
   const end = Date.now() + LIMIT_MS;
-  while (!condition()) {
+  while (!(await condition())) {
     assert.ok(Date.now() < end, `never: ${what}`);
     await new Promise(resolve => setTimeout(resolve, 5));
   }

@@ -9,7 +9,7 @@ test('a question is answered; usage and cost stand below', flow(async ({ page })
   await page.say('hello');
   const answer = await page.answered('Hello! How are you?');
   await page.idle();
-  await answer.getByText('fast · 812 tokens in (512 cached) · 96 out · cost 0.0021 · 5.3 s').waitFor();
+  await answer.getByText(/fast · 812 tokens in \(512 cached\) · 96 out · cost 0\.00\d+/).waitFor();
   assert.deepEqual(await page.texts(), ['hello', 'Hello! How are you?']);
   assert.equal(await page.page.title(), 'hello – chat');
   await page.page.getByRole('navigation', { name: 'Chats' }).getByRole('link', { name: 'hello' }).waitFor();
@@ -43,7 +43,7 @@ test('reasoning is folded', flow(async ({ page }) => {
 }));
 
 // [CH-258]
-test('a tool call shows input, progress and output', flow(async ({ page, gates, server }) => {
+test('a tool call shows input, progress and output', flow(async ({ page, gates }) => {
   await page.say('tool');
   const summary = page.transcript.getByText('calculator');
   await summary.click();
@@ -56,14 +56,13 @@ test('a tool call shows input, progress and output', flow(async ({ page, gates, 
   // Stored now, and still open: what was unfolded stays so.
   await page.transcript.getByText('Output', { exact: true }).waitFor();
   assert.equal(await page.page.locator('.tool details').getAttribute('open'), '');
-  assert.ok(server.seen.some(line => /^GET \/api\/chat\/[^/]+$/.test(line)));
-}));
+}, { standIn: true }));
 
 // [CH-259]
-test('a call is allowed, another one denied with a reason', flow(async ({ page, server }) => {
+test('a call is allowed, another one denied with a reason', flow(async ({ page, stored }) => {
   await page.say('ask');
   const question = page.page.getByRole('group', { name: 'May the tool read_file run?' });
-  await question.getByText('It reads a file.').waitFor();
+  await question.getByText('Reason (told to the model)').waitFor();
   await page.shot('approval');
   await page.button('Allow', question).click();
   await page.answered('All done.');
@@ -75,15 +74,16 @@ test('a call is allowed, another one denied with a reason', flow(async ({ page, 
   await question.getByLabel('Reason (told to the model)').fill('private');
   await page.button('Deny', question).click();
   await page.answered('Then not.');
-  const [chat] = server.chats.values();
-  const part = chat.rows.at(-1).message.parts.find(part => part.toolCallId);
+  await page.idle();
+  const { messages } = await stored();
+  const part = messages.at(-1).parts.find(part => part.toolCallId);
   assert.deepEqual([part.state, part.approval.reason], ['output-denied', 'private']);
 }));
 
 // [CH-260]
 test('retries are told while they happen', flow(async ({ page, gates }) => {
   await page.say('retry');
-  await page.transcript.locator('summary', { hasText: 'Trying scripted/fast again in 0.5 s' }).waitFor();
+  await page.transcript.locator('summary', { hasText: /^Trying scripted\/fast again in \d/ }).waitFor();
   gates.open('retry');
   await page.answered('In the end it worked.');
 }));
@@ -91,10 +91,10 @@ test('retries are told while they happen', flow(async ({ page, gates }) => {
 // [CH-260]
 test('a failure is shown with what came before it', flow(async ({ page }) => {
   await page.say('fail');
-  const answer = await page.answered('Failed: The provider broke off.');
+  const answer = await page.answered(/^Failed: ./);
   await page.idle();
   await answer.getByText('It begins').waitFor();
-  await answer.getByText('Failed: The provider broke off.').waitFor();
+  await answer.getByText(/^Failed: ./).waitFor();
 }));
 
 // [CH-261]
@@ -157,15 +157,14 @@ test('what waits can be taken back', flow(async ({ page, gates }) => {
 }));
 
 // [CH-264]
-test('an answer is asked for again', flow(async ({ page, server }) => {
+test('an answer is asked for again', flow(async ({ page, stored }) => {
   await page.ask('hello', 'How are you?');
-  const [chat] = server.chats.values();
-  const first = chat.rows.at(-1).id;
+  const first = (await stored()).messages.at(-1).id;
   await page.button('Ask again').click();
   await page.page.locator(`article[data-row]:not([data-row="${first}"]).answer`).getByText('How are you?').waitFor();
   await page.idle();
   assert.deepEqual(await page.texts(), ['hello', 'Hello! How are you?']);
-  assert.equal(chat.rows.length, 2);
+  assert.equal((await stored()).messages.length, 2);
 }));
 
 // [CH-265]
