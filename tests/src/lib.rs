@@ -19,6 +19,9 @@ mod guides {
     #[doc = include_str!("../../docs/guide/mcp.md")]
     struct Mcp;
 
+    #[doc = include_str!("../../docs/guide/conversations.md")]
+    struct Conversations;
+
     #[doc = include_str!("../../docs/guide/retry-and-keys.md")]
     struct RetryAndKeys;
 

@@ -47,6 +47,7 @@ const fn by_hand(package: &'static str) -> Peer {
 
 const RAW_SSE: Peer = by_hand("peer-raw-sse");
 const CHAT: Peer = ours("ours-chat");
+const MANAGER: Peer = ours("ours-manager");
 const TEXT: &str = "text-20000";
 
 /// An adapter against the reader of its wire.
@@ -67,6 +68,16 @@ pub(super) const LINES: &[Line] = &[
     layer("retry beyond the adapter", ours("ours-retry"), 0.02),
     layer("stream_text beyond the adapter", ours("ours-core"), 0.08),
     adapter("stack to SSE bytes", ours("ours-stack"), RAW_SSE, 0.8),
+    adapter("manager to one reader's SSE bytes", MANAGER, RAW_SSE, 1.0),
+    Line {
+        name: "ten further readers",
+        ours: ours("ours-readers"),
+        by_hand: RAW_SSE,
+        beyond: Some(MANAGER),
+        scenario: TEXT,
+        unit: Unit::Delta,
+        limit: 0.5,
+    },
     Line {
         name: "tool loop of 20 steps",
         ours: ours("ours-stack"),

@@ -79,7 +79,7 @@ pub(super) const LAYERS: &[Layer] = &[
         package: "stream-manager",
         role: Role::Core,
         uses: Uses::Only(&["ai-provider", "ai-core", "agent-loop"]),
-        tokio: Some(&["rt", "sync", "time"]),
+        tokio: Some(&["macros", "rt", "sync", "time"]),
     },
     Layer {
         package: "stream-store-sqlite",

@@ -1,9 +1,9 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use agent_loop::{UiChunk, UiMessage};
-use ai_provider::CancellationToken;
+use agent_loop::{DataChunk, UiChunk, UiMessage};
 use futures_util::FutureExt;
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::Instrument;
@@ -11,7 +11,7 @@ use tracing::Instrument;
 use super::Actor;
 use super::effects::persist;
 use super::plan::{Plan, Planner, empty_message};
-use crate::attempt::{Attempt, Controls, Order, message_of, steering_chunk};
+use crate::attempt::{Attempt, Controls, Handle, Order, message_of, steering_chunk};
 use crate::core::{Begin, BeginKind, Fact, NotBegun, Planned};
 use crate::memory::MemoryLog;
 use crate::port::{Claim, Lease, LogWriter, Refusal, ReplayLog, StoreError};
@@ -26,9 +26,10 @@ impl Actor {
     pub(super) fn begin(&mut self, begin: Begin) {
         let mut controls = Vec::new();
         for planned in &begin.attempts {
-            let (control, orders) = Controls::new(CancellationToken::new());
-            self.attempts.insert(planned.attempt, control.clone());
-            controls.push((control, orders));
+            let (orders, taken) = mpsc::unbounded_channel();
+            let control = Controls::new();
+            self.attempts.insert(planned.attempt, Handle { controls: control.clone(), orders });
+            controls.push((control, taken));
         }
         let group = begin.id();
         let (shared, facts, work) = (Arc::clone(&self.shared), self.facts.clone(), self.work.clone());
@@ -50,7 +51,14 @@ impl Actor {
                             attempt = %attempt.id,
                             model = attempt.row.model.as_deref(),
                         );
-                        shared.tasks.spawn(work.track_future(attempt.run().instrument(span)));
+                        let kill = shared.kill.clone();
+                        let running = async move {
+                            tokio::select! {
+                                () = kill.cancelled() => {}
+                                () = attempt.run() => {}
+                            }
+                        };
+                        shared.tasks.spawn(work.track_future(running.instrument(span)));
                     }
                     return;
                 }
@@ -115,7 +123,7 @@ impl Starting {
                 row: plan.row,
                 writer,
                 run,
-                steering: self.steering(),
+                opening: self.opening(planned),
                 goes_on: plan.goes_on,
                 controls,
                 orders,
@@ -171,10 +179,27 @@ impl Starting {
         own.map_err(|error| self.failed(&error))
     }
 
-    fn steering(&self) -> Vec<UiChunk> {
-        let BeginKind::Continue { inputs, .. } = &self.begin.kind else { return Vec::new() };
-        let shown = inputs.iter().filter_map(|stored| Some((stored, message_of(stored)?)));
-        shown.map(|(stored, message)| steering_chunk(&stored.input.id, message)).collect()
+    /// What an attempt shows first: which turn it belongs to, for clients, and what the user said in the middle.
+    fn opening(&self, planned: &Planned) -> Vec<UiChunk> {
+        let beside = self.begin.attempts.iter();
+        let beside: Vec<_> = beside
+            .map(|other| json!({ "attempt": other.attempt, "row": other.row, "model": other.model }))
+            .collect();
+        let data = json!({
+            "chat": self.lease.topic,
+            "turn": self.begin.turn,
+            "message": planned.row,
+            "model": planned.model,
+            "attempt": planned.attempt,
+            "attempts": beside,
+        });
+        let turn = DataChunk { name: "turn".to_owned(), id: None, data, transient: Some(true) };
+        let mut opening = vec![UiChunk::Data(turn)];
+        if let BeginKind::Continue { inputs, .. } = &self.begin.kind {
+            let shown = inputs.iter().filter_map(|stored| Some((stored, message_of(stored)?)));
+            opening.extend(shown.map(|(stored, message)| steering_chunk(&stored.input.id, message)));
+        }
+        opening
     }
 }
 

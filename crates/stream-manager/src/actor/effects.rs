@@ -23,18 +23,19 @@ impl Actor {
             Effect::Accept { ticket, input } => self.accept(ticket, input),
             Effect::Begin(begin) => self.begin(begin),
             Effect::Yield { attempt } => {
-                if let Some(controls) = self.attempts.get(&attempt) {
-                    controls.waits.raise();
+                if let Some(handle) = self.attempts.get(&attempt) {
+                    handle.controls.waits.raise();
                 }
             }
             Effect::Redirect { attempt, input } => self.order(attempt, Order::Redirect(input)),
             Effect::Cancel { attempt, why } => {
-                if let Some(controls) = self.attempts.get(&attempt) {
-                    controls.stop(why);
+                if let Some(handle) = self.attempts.get(&attempt) {
+                    handle.stop(why);
                 }
             }
             Effect::Settle(settle) => self.order(settle.attempt, Order::Settle(settle)),
             Effect::SettleStored(settle) => self.settle_stored(settle),
+            Effect::Repair(settle) => self.repair(settle),
             Effect::LastTry { attempt } => self.order(attempt, Order::LastTry),
             Effect::Seal { attempt, terminal } => {
                 self.order(attempt, Order::Seal(terminal));
@@ -62,9 +63,8 @@ impl Actor {
     }
 
     fn order(&self, attempt: AttemptId, order: Order) {
-        if let Some(controls) = self.attempts.get(&attempt) {
-            // A task that is gone has told so.
-            let _ = controls.orders.send(order);
+        if let Some(handle) = self.attempts.get(&attempt) {
+            handle.order(order);
         }
     }
 
@@ -109,6 +109,16 @@ impl Actor {
                 }
             };
             let _ = facts.send(fact);
+        });
+    }
+
+    /// Settles a row in the background, however long it takes.
+    fn repair(&self, settle: Settle) {
+        let (shared, lease) = (self.shared.clone(), self.lease.clone());
+        self.spawn(async move {
+            if let Err(error) = settle_from_store(&shared, &lease, &settle).await {
+                tracing::warn!(%error, topic = %lease.topic, "the end of an answer was never written");
+            }
         });
     }
 

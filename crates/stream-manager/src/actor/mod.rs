@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use agent_loop::{DataChunk, UiChunk};
 use serde_json::json;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::attempt::{Controls, Order};
+use crate::attempt::{Handle, Order};
 use crate::core::{Event, Fact, Reaction, StopWhy, Ticket, Topic};
 use crate::inspect::{AttemptInspection, Inspection, TopicEvent};
 use crate::port::{Acquired, Command, Lease, Refusal, Reply};
@@ -31,8 +31,6 @@ pub(crate) enum Mail {
     Verb { command: Command, reply: oneshot::Sender<Reply> },
     /// Say how it stands, in detail.
     Inspect(oneshot::Sender<Inspection>),
-    /// So many readers follow it now.
-    Readers(usize),
     /// Start no turn until told to.
     Pause,
     /// Go on.
@@ -47,9 +45,11 @@ pub(crate) struct Actor {
     shared: Arc<Shared>,
     lease: Lease,
     mail: mpsc::Receiver<Mail>,
+    /// How many readers of this node follow it.
+    readers: watch::Receiver<usize>,
     facts: mpsc::UnboundedSender<Fact>,
     heard: mpsc::UnboundedReceiver<Fact>,
-    attempts: HashMap<AttemptId, Controls>,
+    attempts: HashMap<AttemptId, Handle>,
     replies: HashMap<Ticket, oneshot::Sender<Reply>>,
     tickets: u64,
     told: broadcast::Sender<TopicEvent>,
@@ -70,6 +70,7 @@ pub(crate) async fn run(
     shared: Arc<Shared>,
     id: TopicId,
     mut mail: mpsc::Receiver<Mail>,
+    readers: watch::Receiver<usize>,
     told: broadcast::Sender<TopicEvent>,
     paused: bool,
 ) {
@@ -101,6 +102,7 @@ pub(crate) async fn run(
         shared,
         lease,
         mail,
+        readers,
         facts,
         heard,
         attempts: HashMap::new(),
@@ -149,6 +151,7 @@ impl Actor {
                     Some(letter) => self.read(letter),
                     None => self.shut_down(),
                 },
+                Ok(()) = self.readers.changed() => self.count_readers(),
                 Some(asked) = self.granted.recv() => self.timers.granted(asked),
                 () = self.work.wait(), if self.is_ending() && !self.work.is_empty() => {}
                 due = self.timers.next() => self.timer(due),
@@ -172,7 +175,7 @@ impl Actor {
 
     fn hear(&mut self, fact: Fact) {
         if matches!(fact, Fact::Died { .. } | Fact::NotBegun { .. }) {
-            self.attempts.retain(|_, controls| !controls.orders.is_closed());
+            self.attempts.retain(|_, handle| !handle.orders.is_closed());
         }
         let reaction = self.topic.apply(fact, now_ms());
         self.react(reaction);
@@ -184,14 +187,15 @@ impl Actor {
             Mail::Verb { command, reply } => self.verb(command, reply),
             // Who has gone needs no answer.
             Mail::Inspect(reply) => drop(reply.send(self.inspect())),
-            Mail::Readers(count) => {
-                let live = self.topic.status().state.is_live();
-                self.timers.readers(count, live);
-            }
             Mail::Pause => self.hear(Fact::Paused),
             Mail::Resume => self.hear(Fact::Resumed),
             Mail::ShutDown => self.shut_down(),
         }
+    }
+
+    fn count_readers(&mut self) {
+        let count = *self.readers.borrow_and_update();
+        self.timers.readers(count, self.topic.status().state.is_live());
     }
 
     fn shut_down(&mut self) {
@@ -234,9 +238,8 @@ impl Actor {
             Event::Fate { input, fate } => {
                 let data = json!({ "inputId": input, "fate": fate });
                 let chunk = DataChunk { name: "input".to_owned(), id: None, data, transient: Some(true) };
-                for controls in self.attempts.values() {
-                    // A task that is gone has told so.
-                    let _ = controls.orders.send(Order::Note(UiChunk::Data(chunk.clone())));
+                for handle in self.attempts.values() {
+                    handle.order(Order::Note(UiChunk::Data(chunk.clone())));
                 }
                 TopicEvent::Input { topic, input: input.clone(), fate: fate.clone() }
             }
@@ -255,9 +258,9 @@ impl Actor {
     }
 
     fn inspect(&self) -> Inspection {
-        let controls = self.attempts.iter();
-        let mut attempts: Vec<_> = controls
-            .map(|(id, controls)| AttemptInspection::new(*id, controls.cancel.is_cancelled()))
+        let handles = self.attempts.iter();
+        let mut attempts: Vec<_> = handles
+            .map(|(id, handle)| AttemptInspection::new(*id, handle.controls.cancel.is_cancelled()))
             .collect();
         attempts.sort_by_key(|attempt| attempt.attempt);
         Inspection::new(self.topic.status(), attempts, self.topic.stale(), self.work.len())
@@ -265,8 +268,8 @@ impl Actor {
 
     /// Ends: cancels what runs, answers who waits, gives the lease back once everything is written.
     async fn leave(mut self) {
-        for controls in self.attempts.values() {
-            controls.stop(StopWhy::ShutDown);
+        for handle in self.attempts.values() {
+            handle.stop(StopWhy::ShutDown);
         }
         self.attempts.clear();
         for (_, reply) in self.replies.drain() {

@@ -5,10 +5,10 @@ use agent_loop::{UiBlockState, UiMessage, UiPart, UiToolState};
 pub(crate) fn close_parts(message: &mut UiMessage) {
     for part in &mut message.parts {
         match part {
-            UiPart::Text { state, .. } | UiPart::Reasoning { state, .. } => {
-                if *state == Some(UiBlockState::Streaming) {
-                    *state = Some(UiBlockState::Done);
-                }
+            UiPart::Text { state, .. } | UiPart::Reasoning { state, .. }
+                if *state == Some(UiBlockState::Streaming) =>
+            {
+                *state = Some(UiBlockState::Done);
             }
             UiPart::Tool(tool) => {
                 let over = matches!(

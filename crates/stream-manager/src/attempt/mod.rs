@@ -6,7 +6,7 @@ mod stream;
 mod writing;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_loop::UiChunk;
@@ -41,38 +41,54 @@ pub(crate) enum Order {
     Seal(Terminal),
 }
 
-/// How the topic reaches into an attempt, from before it begins.
+/// What the topic and the task of an attempt both hold, from before it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Controls {
     pub(crate) cancel: CancellationToken,
     pub(crate) waits: InputWaits,
     stop: Arc<Mutex<Option<StopWhy>>>,
-    stopped: Arc<AtomicU8>,
-    pub(crate) orders: mpsc::UnboundedSender<Order>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Controls {
-    pub(crate) fn new(cancel: CancellationToken) -> (Self, mpsc::UnboundedReceiver<Order>) {
-        let (orders, taken) = mpsc::unbounded_channel();
-        let stop = Arc::default();
-        (Self { cancel, waits: InputWaits::default(), stop, stopped: Arc::default(), orders }, taken)
+    pub(crate) fn new() -> Self {
+        let cancel = CancellationToken::new();
+        Self { cancel, waits: InputWaits::default(), stop: Arc::default(), stopped: Arc::default() }
     }
 
     /// Ends the attempt. The first reason counts.
-    pub(crate) fn stop(&self, why: StopWhy) {
+    fn stop(&self, why: StopWhy) {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
-        self.stopped.store(1, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
         self.cancel.cancel();
-        // Without a receiver the attempt is over.
-        let _ = self.orders.send(Order::Cancelled);
     }
 
     fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) != 0
+        self.stopped.load(Ordering::Relaxed)
     }
 
     fn why(&self) -> Option<StopWhy> {
         *self.stop.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How the topic reaches into an attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    pub(crate) controls: Controls,
+    pub(crate) orders: mpsc::UnboundedSender<Order>,
+}
+
+impl Handle {
+    /// Ends the attempt. The first reason counts.
+    pub(crate) fn stop(&self, why: StopWhy) {
+        self.controls.stop(why);
+        self.order(Order::Cancelled);
+    }
+
+    pub(crate) fn order(&self, order: Order) {
+        // A task that is gone has told so.
+        let _ = self.orders.send(order);
     }
 }
 
@@ -85,8 +101,8 @@ pub(crate) struct Attempt {
     pub(crate) row: Row,
     pub(crate) writer: Box<dyn LogWriter>,
     pub(crate) run: TurnRun,
-    /// What the user said in the middle and this attempt answers: shown first.
-    pub(crate) steering: Vec<UiChunk>,
+    /// What is shown first.
+    pub(crate) opening: Vec<UiChunk>,
     /// Whether the row goes on, so that its message began before.
     pub(crate) goes_on: bool,
     pub(crate) controls: Controls,
@@ -105,7 +121,7 @@ impl Attempt {
 
     async fn work(self) {
         let mut task = Task::new(self);
-        for chunk in std::mem::take(&mut task.at.steering) {
+        for chunk in std::mem::take(&mut task.at.opening) {
             task.at.writer.append(chunk);
         }
         let ended = AssertUnwindSafe(task.stream()).catch_unwind().await;
@@ -194,7 +210,10 @@ impl Task {
     }
 
     fn content(&mut self, ending: TurnEnding) -> RowContent {
-        let mut content = self.content_with(&ending.messages);
+        // A finished step is never lost, whatever the end says.
+        let told = std::mem::take(&mut self.messages);
+        let messages = if ending.messages.len() < told.len() { &told } else { &ending.messages };
+        let mut content = self.content_with(messages);
         let waits = matches!(ending.end, TurnEnd::AwaitingApproval { .. } | TurnEnd::HandedOver { .. });
         if let (Known::Is(ui), false) = (&mut content.ui, waits) {
             close_parts(ui);

@@ -129,7 +129,7 @@ async fn write_end(shared: &Shared, lease: &Lease, settlement: &Settlement) -> R
 
 /// The chunk that ends a message of this status. What the run said stands, unless the end became another.
 fn last_chunk(status: RowStatus, held: Option<UiChunk>) -> Option<UiChunk> {
-    let held_as = |wanted: fn(&UiChunk) -> bool| held.clone().filter(|chunk| wanted(chunk));
+    let held_as = |wanted: fn(&UiChunk) -> bool| held.clone().filter(wanted);
     Some(match status {
         RowStatus::Stopped | RowStatus::Interrupted => {
             let abort = held_as(|chunk| matches!(chunk, UiChunk::Abort { .. }));

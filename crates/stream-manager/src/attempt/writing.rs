@@ -27,7 +27,7 @@ pub(super) struct Writing {
 /// Something to write.
 #[derive(Clone, Debug)]
 enum Job {
-    Checkpoint(Checkpoint),
+    Checkpoint(Box<Checkpoint>),
     Claim(Claim),
 }
 
@@ -90,7 +90,7 @@ impl Writing {
 
     fn next(&mut self) -> Option<Job> {
         let claim = self.claims.pop_front().map(Job::Claim);
-        claim.or_else(|| self.checkpoint.take().map(Job::Checkpoint))
+        claim.or_else(|| self.checkpoint.take().map(Box::new).map(Job::Checkpoint))
     }
 }
 

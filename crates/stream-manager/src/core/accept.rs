@@ -7,7 +7,9 @@ use super::inbox::{Accepting, Start, row_of};
 use super::topic::{Admission, Phase, Reaction, Topic};
 use super::turn::{ParkedRow, SlotPhase};
 use crate::port::{Accepted, Refusal, Reply, StoreErrorKind, WhenLive};
-use crate::record::{Fate, Input, InputBody, Known, Queue, ReturnReason, RowId, StoredInput, TurnId};
+use crate::record::{
+    Fate, Input, InputBody, InputId, Known, Queue, ReturnReason, RowId, StoredInput, TurnId,
+};
 use crate::source::CallAnswer;
 
 /// How many inputs may wait on one topic: a person types a few; a program that does not look at receipts is stopped
@@ -131,7 +133,7 @@ impl Topic {
         match result {
             Err(NotAccepted::Refused(why)) => out.refuse(ticket, why),
             Err(NotAccepted::Store(kind)) => out.refuse(ticket, refusal_of(kind)),
-            Ok(accepted) if accepted.duplicate => {
+            Ok(accepted) if accepted.duplicate && !self.is_forgotten(&accepted, &head.input.id) => {
                 let turn = match accepted.fate {
                     Known::Is(Fate::Consumed { turn, .. }) => Some(turn),
                     _ => self.live().map(|turn| turn.id),
@@ -143,6 +145,26 @@ impl Topic {
                 self.take_in(ticket, stored, head.when_live, out);
             }
         }
+    }
+
+    /// Whether an input was written down without this topic having heard of it: the answer of the store was lost.
+    fn is_forgotten(&self, accepted: &Accepted, id: &InputId) -> bool {
+        accepted.fate == Known::Is(Fate::Queued) && !self.knows(id)
+    }
+
+    /// Whether an input waits here, or is on its way into the conversation.
+    fn knows(&self, id: &InputId) -> bool {
+        let slots = self.live().into_iter().flat_map(|turn| &turn.slots);
+        let returning =
+            self.live().into_iter().flat_map(|turn| &turn.returning).any(|(known, _)| known == id);
+        let parked = match &self.phase {
+            Phase::Parked(rows) => rows.as_slice(),
+            _ => &[],
+        };
+        self.inbox.has(id)
+            || returning
+            || slots.into_iter().any(|slot| slot.holds(id))
+            || parked.iter().any(|row| row.holds(id))
     }
 
     fn take_in(&mut self, ticket: Ticket, stored: StoredInput, when_live: WhenLive, out: &mut Reaction) {

@@ -24,6 +24,8 @@ pub(crate) enum Effect {
     Settle(Settle),
     /// Settle a row whose attempt has no task any more.
     SettleStored(Settle),
+    /// Settle a row whose end was given up, whenever the store can be written again. Nobody waits for it.
+    Repair(Settle),
     /// Try once more to settle, at once, and then no more.
     LastTry { attempt: AttemptId },
     /// Show the end of an attempt.

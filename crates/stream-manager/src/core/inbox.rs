@@ -62,6 +62,11 @@ impl Inbox {
         self.steers.len() + self.redirecting.len() + starts
     }
 
+    pub(super) fn has(&self, id: &InputId) -> bool {
+        let starts = self.starts.iter().flat_map(|start| &start.inputs);
+        self.steers.iter().chain(&self.redirecting).chain(starts).any(|stored| stored.input.id == *id)
+    }
+
     /// Takes everything that waits.
     pub(super) fn drain(&mut self) -> Vec<StoredInput> {
         let mut all: Vec<_> = self.redirecting.drain(..).chain(self.steers.drain(..)).collect();

@@ -187,11 +187,12 @@ impl Topic {
             _ => return self.drop_stale(),
         };
         slot.phase = SlotPhase::Settled(Ending::new(RowStatus::Failed));
-        // They wait in the store until it can be written again.
-        for (input, why) in returned {
-            out.fates([&input], &Fate::Returned { why });
-            out.effects.push(Effect::Return { inputs: vec![input], why });
+        for (input, why) in &returned {
+            out.fates([input], &Fate::Returned { why: *why });
         }
+        // No row stays open that nobody writes, and no input waits that was told to be returned.
+        let (row, status) = (slot.row.clone(), RowStatus::Failed);
+        out.effects.push(Effect::Repair(Settle { attempt, row, status, stop: None, returned }));
         self.seal(attempt, out);
         self.finish_if_settled(now, out);
     }
@@ -226,7 +227,7 @@ impl Topic {
             Some(_) => TopicState::Stopped,
             None if turn.has_failed() || turn.slots.is_empty() => TopicState::Failed,
             None if !parked.is_empty() => TopicState::AwaitingApproval,
-            None if turn.slots.iter().all(|slot| slot.stop.is_some()) => TopicState::Stopped,
+            None if turn.slots.iter().all(|slot| slot.ending().is_some_and(is_cut)) => TopicState::Stopped,
             None => TopicState::Done,
         };
         if state == TopicState::Done {
@@ -267,6 +268,10 @@ fn parked_row(slot: &Slot, turn: TurnId) -> Option<ParkedRow> {
         client: waits.client,
         calls: waits.calls.into_iter().map(|call| (call, None)).collect(),
     })
+}
+
+fn is_cut(ending: &Ending) -> bool {
+    matches!(ending.status, RowStatus::Stopped | RowStatus::Interrupted)
 }
 
 /// What a row becomes that was cut.

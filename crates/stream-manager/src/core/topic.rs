@@ -139,7 +139,9 @@ impl Topic {
             Fact::ShutDown => self.shut_down(&mut out),
             Fact::LeaseLost => self.lose(&mut out),
         }
-        self.publish(&mut out);
+        if !self.is_lost() {
+            self.publish(&mut out);
+        }
         out
     }
 

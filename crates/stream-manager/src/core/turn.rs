@@ -78,6 +78,17 @@ impl Slot {
         matches!(self.phase, SlotPhase::Beginning(_) | SlotPhase::Running)
     }
 
+    /// Whether an input is on its way into the row, or back to its sender.
+    pub(super) fn holds(&self, id: &InputId) -> bool {
+        match &self.phase {
+            SlotPhase::Beginning(starting) => {
+                starting.inputs.iter().any(|stored| stored.input.id == *id)
+                    || starting.parked.as_ref().is_some_and(|parked| parked.holds(id))
+            }
+            _ => self.ending().is_some_and(|ending| ending.returned.iter().any(|(known, _)| known == id)),
+        }
+    }
+
     pub(super) fn ending(&self) -> Option<&Ending> {
         match &self.phase {
             SlotPhase::Settling(ending) | SlotPhase::Blocked(ending) | SlotPhase::Settled(ending) => {
@@ -163,6 +174,10 @@ pub(crate) struct ParkedRow {
 }
 
 impl ParkedRow {
+    pub(super) fn holds(&self, id: &InputId) -> bool {
+        self.calls.iter().any(|(_, answer)| answer.as_ref().is_some_and(|(known, _)| known == id))
+    }
+
     pub(super) fn is_answered(&self) -> bool {
         self.calls.iter().all(|(_, answer)| answer.is_some())
     }

@@ -1,5 +1,6 @@
 //! The manager: topics by their name, and the verbs.
 
+mod attach;
 mod builder;
 mod error;
 mod hold;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::broadcast;
+
+pub(crate) use registry::Reading;
 
 pub use builder::Builder;
 pub use error::ManagerError;
@@ -109,6 +112,14 @@ impl StreamManager {
     /// Cancels nothing. Turns that begin in the meantime are waited for too: [pause](Self::pause) first.
     pub async fn drain(&self, limit: Duration) -> bool {
         tokio::time::timeout(limit, self.inner.registry.at_rest()).await.is_ok()
+    }
+
+    /// Ends at once, as if the process died: nothing more is written, and leases are not given back. What another owner
+    /// finds is what a crash leaves. Returns whether nothing was under way.
+    pub async fn shut_down_now(&self) -> bool {
+        let idle = self.inner.shared.tasks.is_empty();
+        self.inner.shared.kill.cancel();
+        self.shut_down(Duration::ZERO).await && idle
     }
 
     /// Ends: no new turns; what runs is stopped as interrupted and written, what waits goes back to its senders. After

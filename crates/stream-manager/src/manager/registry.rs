@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
 use super::hold::Holds;
 use crate::actor::{self, MAILBOX, Mail};
@@ -17,12 +17,30 @@ use crate::shared::Shared;
 #[derive(Debug)]
 pub(super) struct Registry {
     shared: Arc<Shared>,
-    topics: DashMap<TopicId, mpsc::Sender<Mail>>,
+    topics: DashMap<TopicId, Known>,
     events: broadcast::Sender<TopicEvent>,
     holds: Arc<Holds>,
     closed: AtomicBool,
     /// A topic has ended.
     left: Notify,
+}
+
+/// A topic that has a task.
+#[derive(Clone, Debug)]
+struct Known {
+    mail: mpsc::Sender<Mail>,
+    /// How many readers of this node follow it.
+    readers: watch::Sender<usize>,
+}
+
+/// Counts as a reader of a topic until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reading(watch::Sender<usize>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
 }
 
 impl Registry {
@@ -37,32 +55,41 @@ impl Registry {
 
     /// The mailbox of a topic that has a task here.
     pub(super) fn get(&self, topic: &TopicId) -> Option<mpsc::Sender<Mail>> {
-        self.topics.get(topic).map(|mail| mail.clone()).filter(|mail| !mail.is_closed())
+        self.topics.get(topic).map(|known| known.mail.clone()).filter(|mail| !mail.is_closed())
+    }
+
+    /// Counts a reader of a topic that has a task here.
+    pub(super) fn read(&self, topic: &TopicId) -> Option<Reading> {
+        let readers = self.topics.get(topic)?.readers.clone();
+        readers.send_modify(|count| *count += 1);
+        Some(Reading(readers))
     }
 
     /// The mailbox of a topic; its task is started if it has none.
     fn mailbox(self: &Arc<Self>, topic: &TopicId) -> mpsc::Sender<Mail> {
         let entry = self.topics.entry(topic.clone());
         if let Entry::Occupied(known) = &entry
-            && !known.get().is_closed()
+            && !known.get().mail.is_closed()
         {
-            return known.get().clone();
+            return known.get().mail.clone();
         }
         let (mail, letters) = mpsc::channel(MAILBOX);
-        drop(entry.insert(mail.clone()));
+        let (readers, counted) = watch::channel(0);
+        drop(entry.insert(Known { mail: mail.clone(), readers }));
         let (registry, id, own) = (Arc::clone(self), topic.clone(), mail.downgrade());
         let running = actor::run(
             Arc::clone(&self.shared),
             topic.clone(),
             letters,
+            counted,
             self.events.clone(),
             self.holds.is_paused(),
         );
         self.shared.tasks.spawn(async move {
             running.await;
             // A successor may have its name by now.
-            let mine = |_: &TopicId, other: &mut mpsc::Sender<Mail>| {
-                own.upgrade().is_none_or(|own| own.same_channel(other)) && other.is_closed()
+            let mine = |_: &TopicId, other: &mut Known| {
+                own.upgrade().is_none_or(|own| own.same_channel(&other.mail)) && other.mail.is_closed()
             };
             registry.topics.remove_if_mut(&id, mine);
             registry.left.notify_waiters();
@@ -71,7 +98,7 @@ impl Registry {
     }
 
     pub(super) async fn tell_all(&self, letter: impl Fn() -> Mail) {
-        let mails: Vec<_> = self.topics.iter().map(|entry| entry.value().clone()).collect();
+        let mails: Vec<_> = self.topics.iter().map(|entry| entry.mail.clone()).collect();
         for mail in mails {
             // A topic that has ended needs not be told.
             let _ = mail.send(letter()).await;
@@ -95,7 +122,7 @@ impl Registry {
         let mut events = self.events.subscribe();
         loop {
             let mut busy = false;
-            let mails: Vec<_> = self.topics.iter().map(|entry| entry.value().clone()).collect();
+            let mails: Vec<_> = self.topics.iter().map(|entry| entry.mail.clone()).collect();
             for mail in mails {
                 let (ask, answer) = oneshot::channel();
                 if mail.send(Mail::Inspect(ask)).await.is_err() {

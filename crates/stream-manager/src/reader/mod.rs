@@ -18,6 +18,7 @@ pub use item::{ReaderBody, ReaderItem};
 use row::{RowReader, Step};
 pub use sse::{SseBody, SseSettings};
 
+use crate::manager::Reading;
 use crate::port::{ReplayLog, StatusBus, StoreError};
 use crate::record::{ActiveAttempt, RowId, TopicId, TopicStatus, TurnId};
 
@@ -121,6 +122,8 @@ pub struct TopicReader {
     first: usize,
     is_turn_over: bool,
     failed: bool,
+    /// Says to the topic's owner that somebody reads.
+    _reading: Option<Reading>,
 }
 
 impl std::fmt::Debug for TopicReader {
@@ -166,9 +169,16 @@ impl TopicReader {
             first: 0,
             is_turn_over: false,
             failed: false,
+            _reading: None,
         };
         reader.begin()?;
         Ok(reader)
+    }
+
+    /// Counts as a reader of its topic.
+    pub(crate) fn counted(mut self, reading: Option<Reading>) -> Self {
+        self._reading = reading;
+        self
     }
 
     fn begin(&mut self) -> Result<(), AttachError> {

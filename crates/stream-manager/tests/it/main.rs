@@ -12,8 +12,15 @@
 )]
 
 mod answers;
+mod blocked;
+mod liveness;
+mod load;
 mod many;
 mod memory;
+mod quiet;
+mod recovery;
+mod redirect;
+mod storm;
 mod turns;
 mod verbs;
 mod world;

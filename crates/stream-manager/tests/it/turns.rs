@@ -17,6 +17,8 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 pub(crate) struct ScriptedSource {
     opened: mpsc::UnboundedSender<Turn>,
     redirects: bool,
+    stubborn: bool,
+    panicking: bool,
 }
 
 /// The runs that were opened, in order.
@@ -32,13 +34,25 @@ pub(crate) struct Turn {
 
 pub(crate) fn scripted() -> (ScriptedSource, Turns) {
     let (opened, turns) = mpsc::unbounded_channel();
-    (ScriptedSource { opened, redirects: false }, Turns(turns))
+    (ScriptedSource { opened, redirects: false, stubborn: false, panicking: false }, Turns(turns))
 }
 
 impl ScriptedSource {
     /// Runs take up what the user says.
     pub(crate) fn redirecting(mut self) -> Self {
         self.redirects = true;
+        self
+    }
+
+    /// Runs panic at what they are to say.
+    pub(crate) fn panicking(mut self) -> Self {
+        self.panicking = true;
+        self
+    }
+
+    /// Runs do not look at their token.
+    pub(crate) fn stubborn(mut self) -> Self {
+        self.stubborn = true;
         self
     }
 }
@@ -134,8 +148,8 @@ impl TurnSource for ScriptedSource {
         }
         let (events, taken) = mpsc::unbounded_channel();
         let (redirect, redirected) = mpsc::unbounded_channel();
-        let cancelled = Box::pin(request.cancel.clone().cancelled_owned());
-        let run = TurnRun::new(Events { taken, cancelled: Some(cancelled), last: None });
+        let cancelled = (!self.stubborn).then(|| Box::pin(request.cancel.clone().cancelled_owned()));
+        let run = TurnRun::new(Events { taken, cancelled, last: None, panicking: self.panicking });
         let _ = self.opened.send(Turn { request, events, redirected });
         Ok(if self.redirects { run.with_redirect(Redirected(redirect)) } else { run })
     }
@@ -154,6 +168,7 @@ struct Events {
     taken: mpsc::UnboundedReceiver<TurnEvent>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     last: Option<TurnEvent>,
+    panicking: bool,
 }
 
 impl Stream for Events {
@@ -170,6 +185,8 @@ impl Stream for Events {
             self.last = Some(TurnEvent::End(Box::new(TurnEnding::new(TurnEnd::Stopped))));
             return Poll::Ready(Some(TurnEvent::Chunk(UiChunk::Abort { reason: None })));
         }
-        self.taken.poll_recv(cx)
+        let event = std::task::ready!(self.taken.poll_recv(cx));
+        assert!(!self.panicking, "the source panics");
+        Poll::Ready(event)
     }
 }

@@ -1,10 +1,14 @@
 //! The SDK as peers: each adapter alone, and the whole stack.
 
+mod managed;
+
 use std::sync::Arc;
 
 use ai_provider::{ApiKey, CallContext, LanguageModel, Message, ModelError, Provider, Request, StreamPart};
 use bench_peer::{API_KEY, Job, PROMPT, Peer, Result, SYSTEM, Tally, unsupported};
 use futures::StreamExt;
+
+pub use managed::Managed;
 
 /// The provider of one wire at the mock.
 pub trait Wire: Send + Sync + 'static {
