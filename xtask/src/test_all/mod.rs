@@ -10,6 +10,7 @@ use crate::support::{Args, Context, Error, Result, columns, exit, root, unknown}
 mod browser;
 mod mcp;
 mod node;
+mod redis;
 mod stages;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Done, Recordings, Setup, Stage, browser, mcp, ui_client};
+use super::{Done, Recordings, Setup, Stage, browser, mcp, redis, ui_client};
 use crate::metadata::Metadata;
 use crate::support::{Error, Result, packages_in, shown};
 use crate::{cargo, deps, rows};
 
 pub(super) const ALL: &[Stage] = &[
     Stage { name: "recordings", what: "recorded traffic of real providers is at hand", run: recordings },
+    Stage { name: "redis", what: "a Redis server is at hand, for the stage `test`", run: redis::run },
     Stage { name: "fmt", what: "cargo fmt", run: fmt },
     Stage { name: "rows", what: "every row of the behaviour tables has a test", run: rows_stage },
     Stage { name: "deps", what: "layers, external crates, rust-version", run: deps_stage },

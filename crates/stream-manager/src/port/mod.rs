@@ -9,6 +9,7 @@ mod log;
 mod ownership;
 mod status;
 
+pub use agent_loop::{UiChunk, UiMessage};
 pub use commands::{Command, CommandHandler, Commands, Refusal, Reply, Serving, WhenLive};
 pub use conversation::{
     Accepted, Checkpoint, Claim, Claiming, Conversation, ConversationStore, Orphan, Page, Settlement,
