@@ -40,6 +40,7 @@
 mod connect;
 mod conversation;
 mod error;
+mod lane;
 mod ownership;
 mod read;
 mod retention;

@@ -1,14 +1,14 @@
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Transaction, TransactionBehavior};
 use stream_manager::port::{StoreError, StoreErrorKind};
-use tokio::sync::{Mutex as Queue, Semaphore};
 
 use crate::connect;
 use crate::error::store_error;
+use crate::lane::{Lane, blocking};
 use crate::retention::{self, Retention};
 use crate::settings::{Durability, SqliteSettings};
 
@@ -20,18 +20,10 @@ const READERS: usize = 4;
 /// Clones share their connections.
 #[derive(Clone)]
 pub struct SqliteStore {
-    file: Arc<File>,
-}
-
-struct File {
-    path: PathBuf,
-    settings: SqliteSettings,
-    /// One writes at a time, in the order in which they come. In a box of its own, since the thread that writes must keep
-    /// it where the caller has gone.
-    writer: Arc<Queue<Connection>>,
-    reading: Arc<Semaphore>,
-    /// Connections that rest.
-    readers: Mutex<Vec<Connection>>,
+    path: Arc<Path>,
+    durability: Durability,
+    writer: Lane,
+    readers: Lane,
 }
 
 impl SqliteStore {
@@ -48,15 +40,18 @@ impl SqliteStore {
             StoreError::new(StoreErrorKind::Unavailable, "opening the database").with_source(error)
         })?;
         let (at, with) = (path.clone(), settings.clone());
-        let writer = blocking(move || connect::open(&at, &with)).await?;
+        let opened = blocking("opening the database", move || {
+            let writer = connect::open(&at, &with)?;
+            let readers =
+                (0..READERS).map(|_| connect::open_reader(&at, &with)).collect::<Result<Vec<_>, _>>()?;
+            Ok((writer, readers))
+        });
+        let (writer, readers) = opened.await?;
         let store = Self {
-            file: Arc::new(File {
-                path,
-                settings: settings.clone(),
-                writer: Arc::new(Queue::new(writer)),
-                reading: Arc::new(Semaphore::new(READERS)),
-                readers: Mutex::default(),
-            }),
+            path: path.into(),
+            durability: settings.durability,
+            writer: Lane::new(vec![writer]),
+            readers: Lane::new(readers),
         };
         if let Some(retention) = settings.retention {
             store.sweep(&retention).await?;
@@ -66,7 +61,7 @@ impl SqliteStore {
 
     /// Where the file is.
     pub fn path(&self) -> &Path {
-        &self.file.path
+        &self.path
     }
 
     /// Deletes topics that are over and old, and gives the room back to the disk. Returns how many there were.
@@ -88,8 +83,9 @@ impl SqliteStore {
                 self.write(what, move |transaction| retention::delete(transaction, topic, now)).await?;
         }
         if deleted > 0 {
-            let writer = Arc::clone(&self.file.writer).lock_owned().await;
-            blocking(move || retention::shrink(&writer)).await?;
+            self.writer
+                .run("giving room back to the disk", |connection| retention::shrink(connection))
+                .await?;
         }
         Ok(deleted)
     }
@@ -100,7 +96,7 @@ impl SqliteStore {
         what: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.transact(what, self.file.settings.durability, work).await
+        self.transact(what, self.durability, work).await
     }
 
     /// Does something in one transaction that need not outlive a loss of power.
@@ -118,17 +114,17 @@ impl SqliteStore {
         durability: Durability,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let mut writer = Arc::clone(&self.file.writer).lock_owned().await;
-        blocking(move || {
-            let failed = |error| store_error(what, error);
-            connect::set_durability(&writer, durability).map_err(failed)?;
-            let behavior = TransactionBehavior::Immediate;
-            let transaction = writer.transaction_with_behavior(behavior).map_err(failed)?;
-            let done = work(&transaction)?;
-            transaction.commit().map_err(failed)?;
-            Ok(done)
-        })
-        .await
+        let failed = move |error| store_error(what, error);
+        self.writer
+            .run(what, move |connection| {
+                connect::set_durability(connection, durability).map_err(failed)?;
+                let behavior = TransactionBehavior::Immediate;
+                let transaction = connection.transaction_with_behavior(behavior).map_err(failed)?;
+                let done = work(&transaction)?;
+                transaction.commit().map_err(failed)?;
+                Ok(done)
+            })
+            .await
     }
 
     /// Does something on one state of the file, without holding up who writes.
@@ -137,36 +133,21 @@ impl SqliteStore {
         what: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let reading = Arc::clone(&self.file.reading).acquire_owned().await;
-        let reading = reading.map_err(|_| StoreError::new(StoreErrorKind::Unavailable, what))?;
-        let file = Arc::clone(&self.file);
-        blocking(move || {
-            let rested = file.resting().pop();
-            let mut connection = match rested {
-                Some(connection) => connection,
-                None => connect::open_reader(&file.path, &file.settings)?,
-            };
-            let failed = |error| store_error(what, error);
-            let transaction = connection.transaction().map_err(failed)?;
-            let done = work(&transaction);
-            transaction.finish().map_err(failed)?;
-            file.resting().push(connection);
-            drop(reading);
-            done
-        })
-        .await
-    }
-}
-
-impl File {
-    fn resting(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        let failed = move |error| store_error(what, error);
+        self.readers
+            .run(what, move |connection| {
+                let transaction = connection.transaction().map_err(failed)?;
+                let done = work(&transaction)?;
+                transaction.finish().map_err(failed)?;
+                Ok(done)
+            })
+            .await
     }
 }
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.file.path).finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -174,18 +155,4 @@ impl fmt::Debug for SqliteStore {
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Runs what waits for the disk where it may wait.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a transaction cannot be cut in the middle: it ends by itself, made or rolled back, also where the caller goes"
-)]
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| {
-        Err(StoreError::new(StoreErrorKind::Unavailable, "the thread of the database").with_source(error))
-    })
 }

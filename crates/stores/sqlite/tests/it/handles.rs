@@ -89,9 +89,8 @@ async fn a_call_whose_caller_goes_is_made_whole_or_not_at_all() {
     let (_folder, path) = file();
     let store = open(&path).await;
     let topic = TopicId::from("t");
-    let mut wanted = Vec::new();
-    for number in 0..60 {
-        let input = said(&format!("left-{number}"), "Hello.");
+    for number in 0..80 {
+        let input = said(&format!("left-{}-{number}", number % 4), "Hello.");
         let mut call = store.accept(&topic, &input);
         // Not begun, begun, and seen to its end or nearly so.
         for _ in 0..number % 4 {
@@ -101,17 +100,38 @@ async fn a_call_whose_caller_goes_is_made_whole_or_not_at_all() {
             tokio::task::yield_now().await;
         }
         drop(call);
-        if number % 4 > 0 {
-            wanted.push(format!("left-{number}"));
-        }
         store.accept(&topic, &said(&format!("kept-{number}"), "Hello.")).await.unwrap();
-        wanted.push(format!("kept-{number}"));
     }
     let inputs = store.inbox(&topic).await.unwrap();
     let numbers: Vec<u64> = inputs.iter().map(|input| input.seq).collect();
-    assert_eq!(numbers, (1..=wanted.len() as u64).collect::<Vec<_>>());
-    let names: Vec<String> = inputs.iter().map(|input| input.input.id.to_string()).collect();
-    assert_eq!(names, wanted, "a call that began is made, one that did not is not");
+    assert_eq!(numbers, (1..=inputs.len() as u64).collect::<Vec<_>>());
+    let count = |prefix: &str| inputs.iter().filter(|it| it.input.id.as_str().starts_with(prefix)).count();
+    assert_eq!((count("kept-"), count("left-0-")), (80, 0), "a call that did not begin is not made");
+}
+
+/// [ST-13]
+#[tokio::test]
+async fn a_call_that_nobody_looks_at_holds_up_no_other() {
+    let (_folder, path) = file();
+    let store = open(&path).await;
+    let topic = TopicId::from("t");
+    let inputs: Vec<_> = (0..20).map(|number| said(&format!("i-{number}"), "Hello.")).collect();
+    let mut calls: Vec<_> = inputs.iter().map(|input| store.accept(&topic, input)).collect();
+    let mut reads: Vec<_> = (0..20).map(|_| store.history(&topic)).collect();
+    for call in &mut calls {
+        assert!(futures_util::FutureExt::now_or_never(call).is_none());
+    }
+    for read in &mut reads {
+        let _ = futures_util::FutureExt::now_or_never(read);
+    }
+    let last =
+        tokio::time::timeout(Duration::from_secs(60), store.accept(&topic, &said("last", "Hello."))).await;
+    assert_eq!(last.expect("it is made").unwrap().seq, 21, "in the order in which they came");
+    let found = tokio::time::timeout(Duration::from_secs(60), store.inbox(&topic)).await;
+    assert_eq!(found.expect("it is read").unwrap().len(), 21);
+    for (number, call) in (1..).zip(calls) {
+        assert_eq!(call.await.unwrap().seq, number);
+    }
 }
 
 /// [ST-12]

@@ -10,6 +10,7 @@
 )]
 
 mod conforms;
+mod drill;
 mod files;
 mod handles;
 mod kit;
