@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use agent_loop::{UiMessage, UiRole};
 use ai_provider::{AssistantMessage, AssistantPart, Message, TextPart};
 
 use crate::port::Conversation;
-use crate::record::{Author, Row, RowId, RowMessage, RowStatus};
+use crate::record::{Author, Known, Row, RowId, RowMessage, RowStatus};
 use crate::reminder::reminder;
 
 /// The rows that lead to this one, from the beginning, it included. `None` if it is not there, or its parents go round
@@ -37,6 +38,15 @@ pub(crate) fn leaf(conversation: &Conversation) -> Option<&Row> {
         .filter(|row| row.author == Author::Assistant && row.parent == last.parent && row.turn == last.turn);
     let complete = |row: &&Row| row.status.known() == Some(&RowStatus::Complete);
     beside.clone().find(complete).or_else(|| beside.min_by_key(|row| row.slot))
+}
+
+/// What a user interface shows of a conversation: the messages that lead to its end. A message that is being written is
+/// not among them: its stream has all of it. Nor is a cut answer that has nothing to show.
+pub(crate) fn shown(conversation: &Conversation) -> Vec<UiMessage> {
+    let end = leaf(conversation).and_then(|row| path(conversation, &row.id));
+    let rows = end.into_iter().flatten().filter(|row| row.status != Known::Is(RowStatus::Open));
+    let messages = rows.filter_map(|row| row.content.ui.known());
+    messages.filter(|message| message.role == UiRole::User || !message.parts.is_empty()).cloned().collect()
 }
 
 /// What a model gets of these rows.

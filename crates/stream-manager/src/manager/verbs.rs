@@ -1,12 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_loop::UiMessage;
 use ai_core::Decision;
 use ai_provider::{Id, Message, ToolOutput, UserMessage};
 use tokio::sync::oneshot;
 
 use super::{ManagerError, StreamManager};
 use crate::actor::Mail;
+use crate::history;
 use crate::inspect::Inspection;
 use crate::port::{Command, Conversation, Page, Reply, StoreError, TopicSummary, WhenLive};
 use crate::record::{Input, InputBody, InputId, Queue, RowId, StoredInput, TopicId, TopicStatus, TurnId};
@@ -285,6 +287,16 @@ impl StreamManager {
     /// If the store does not answer.
     pub async fn history(&self, topic: &TopicId) -> Result<Option<Conversation>, StoreError> {
         self.inner.shared.store.history(topic).await
+    }
+
+    /// What a user interface shows of a conversation: the messages that lead to its end, ready for `useChat`. A message that
+    /// is being written is not among them, since its stream has all of it; nor is a cut answer without anything to show,
+    /// nor one that was answered anew. `None` if the topic is not there.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn messages(&self, topic: &TopicId) -> Result<Option<Vec<UiMessage>>, StoreError> {
+        Ok(self.history(topic).await?.map(|conversation| history::shown(&conversation)))
     }
 
     /// The topics, the latest written first.

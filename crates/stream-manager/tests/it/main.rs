@@ -13,6 +13,7 @@
 
 mod answers;
 mod blocked;
+mod faults;
 mod liveness;
 mod load;
 mod many;

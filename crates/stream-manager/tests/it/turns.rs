@@ -119,6 +119,11 @@ impl Turn {
         self.redirected.recv().await.expect("the run is there")
     }
 
+    /// Whether the run was dropped.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.events.is_closed()
+    }
+
     pub(crate) async fn waits(&self) {
         while !self.request.input_waits.get() {
             tokio::task::yield_now().await;
