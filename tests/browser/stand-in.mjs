@@ -78,6 +78,7 @@ export class StandIn {
       }
       const body = request.method === 'POST' ? JSON.parse(await text(request)) : undefined;
       const [, api, what, id, verb] = url.pathname.split('/').map(decodeURIComponent);
+      if (id?.includes('/')) throw new HttpError(400, 'bad_id', 'This cannot be the id of a chat.');
       if (api !== 'api') throw new HttpError(404, 'not_found');
       const route = `${request.method} ${what}${id === undefined ? '' : '/id'}${verb === undefined ? '' : `/${verb}`}`;
       const handler = this.#routes[route];
@@ -153,7 +154,10 @@ export class StandIn {
         if (!attempt || attempt.isOver) return response.writeHead(204).end();
         return this.#stream(attempt, undefined, response, request);
       }
-      if (LIVE.has(chat.status.state)) throw new HttpError(409, 'topic_busy', 'A turn is running in this chat.');
+      if (LIVE.has(chat.status.state)) {
+        this.#wait(chat, message, body.models, 'follow-up');
+        return this.#streamOf(chat, message.id, response, request);
+      }
       return this.#stream(this.#turn(chat, this.#said(chat, message), body.models), undefined, response, request);
     },
     'GET chat/id/stream': ({ id, url, request, response }) => {
@@ -240,15 +244,30 @@ export class StandIn {
   #enqueue({ id, body, response }, queue) {
     const chat = this.#chat(id);
     this.#check(chat, body.turn);
-    const old = chat.inputs.find(input => input.id === body.message.id);
-    if (!old) {
-      const { message, models } = body;
-      chat.inputs.push({
-        id: message.id, seq: chat.inputs.length + 1, queue, text: said(message), fate: { type: 'queued' }, acceptedAt: this.#now(), message, models,
-      });
-      this.#tell(chat);
+    const duplicate = !this.#wait(chat, body.message, body.models, queue);
+    return json(response, 202, { inputId: body.message.id, seq: chat.inputs.length, turn: body.turn, duplicate });
+  }
+
+  /** Whether it is new. */
+  #wait(chat, message, models, queue) {
+    if (chat.inputs.some(input => input.id === message.id)) return false;
+    const seq = chat.inputs.length + 1;
+    const fate = { type: 'queued' };
+    chat.inputs.push({ id: message.id, seq, queue, text: said(message), parts: message.parts, fate, acceptedAt: this.#now(), message, models });
+    this.#tell(chat);
+    return true;
+  }
+
+  /** The reply to a message that waits: nothing until its turn has begun. */
+  async #streamOf(chat, id, response, request) {
+    response.writeHead(200, STREAM);
+    response.flushHeaders();
+    while (!response.destroyed) {
+      const answer = chat.rows.find(row => row.parent === id);
+      if (answer) return this.#stream(chat.attempts.get(answer.attempt), undefined, response, request);
+      await new Promise(resolve => setTimeout(resolve, 10));
     }
-    return json(response, 202, { inputId: body.message.id, seq: chat.inputs.length, turn: body.turn, duplicate: old !== undefined });
+    return undefined;
   }
 
   /** Starts a turn; gives the attempt of its first model. */
@@ -431,8 +450,10 @@ export class StandIn {
 
   async #stream(attempt, after, response, request) {
     const { chat, row, id } = attempt;
-    response.writeHead(200, { ...STREAM, 'x-chat-turn': row.turn, 'x-chat-attempt': id, 'x-chat-message': row.id });
-    response.flushHeaders();
+    if (!response.headersSent) {
+      response.writeHead(200, { ...STREAM, 'x-chat-turn': row.turn, 'x-chat-attempt': id, 'x-chat-message': row.id });
+      response.flushHeaders();
+    }
     let isGone = false;
     request.socket.once('close', () => (isGone = true));
     const beside = [...chat.attempts.values()].filter(other => other.row.turn === row.turn && !other.isOver);

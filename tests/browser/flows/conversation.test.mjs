@@ -184,3 +184,22 @@ test('several models answer side by side, and are stopped one by one', flow(asyn
   await page.shot('side-by-side');
   assert.deepEqual(await page.texts(), ['slow', 'One two three.', 'One']);
 }));
+
+// [CH-279]
+test('files go along: an image is shown, what is too large is refused, what is removed stays', flow(async ({ page, stored }) => {
+  const gif = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAA=', 'base64');
+  const files = page.page.locator('#files');
+  await files.setInputFiles([
+    { name: 'dot.gif', mimeType: 'image/gif', buffer: gif },
+    { name: 'wrong.gif', mimeType: 'image/gif', buffer: gif },
+  ]);
+  await page.button('Remove wrong.gif').click();
+  await files.setInputFiles({ name: 'large.bin', mimeType: 'application/zip', buffer: Buffer.alloc(3_100_000) });
+  await page.page.getByRole('alert').getByText('large.bin does not fit').waitFor();
+  await page.ask('hello', 'How are you?');
+  await page.page.getByRole('img', { name: 'dot.gif' }).waitFor();
+  const { messages } = await stored();
+  const sent = messages[0].parts.filter(part => part.type === 'file');
+  assert.deepEqual(sent.map(({ mediaType, url }) => [mediaType, url]), [['image/gif', `data:image/gif;base64,${gif.toString('base64')}`]]);
+  assert.equal(await page.page.locator('#attached li').count(), 0);
+}));

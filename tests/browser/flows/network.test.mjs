@@ -155,3 +155,39 @@ test('a chat is deleted in both tabs, after a question', flow(async ({ page, ope
   await second.page.getByRole('heading', { name: 'No such chat' }).waitFor();
   assert.equal(await second.page.getByRole('link', { name: 'hello' }).count(), 0);
 }));
+
+// [CH-269]
+test('a page that is loaded before the server can be reached finds everything once it can', flow(async ({ page, context, url }) => {
+  await page.ask('hello', 'How are you?');
+  const second = await context.newPage();
+  // The files come, what is asked afterwards does not.
+  await second.route('**/api/**', route => route.abort());
+  await second.goto(`${url}/${new URL(page.page.url()).hash}`);
+  await second.getByText('No connection to the server.').waitFor();
+  await second.unroute('**/api/**');
+  await second.locator('#link-retry').dispatchEvent('click');
+  await second.getByText('How are you?').waitFor();
+  await second.getByRole('link', { name: 'hello' }).waitFor();
+  await second.locator('#models summary').waitFor();
+}));
+
+// [CH-278]
+test('an address of no chat says so, and a new one can be begun from there', flow(async ({ open }) => {
+  const page = await open('#chat=..%2F..%2Fetc');
+  await page.page.getByRole('heading', { name: 'No such chat' }).waitFor();
+  await page.button('New chat').click();
+  await page.ask('hello', 'How are you?');
+  assert.deepEqual(await page.texts(), ['hello', 'Hello! How are you?']);
+}));
+
+// [CH-262]
+test('what is said before the first word of the answer is kept too', flow(async ({ page, gates }) => {
+  await page.say('slow');
+  await page.say('hello');
+  await page.answered('One');
+  gates.open('slow-1');
+  gates.open('slow-2');
+  await page.answered('One two three.', 0);
+  await page.answered('How are you?', 1);
+  assert.deepEqual(await page.texts(), ['slow', 'One two three.', 'hello', 'Hello! How are you?']);
+}));

@@ -53,6 +53,7 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         "/assets/answer.js" JS "answer.js"
         "/assets/api.js" JS "api.js"
         "/assets/app.js" JS "app.js"
+        "/assets/attachments.js" JS "attachments.js"
         "/assets/blocks.js" JS "blocks.js"
         "/assets/chat.js" JS "chat.js"
         "/assets/chats.js" JS "chats.js"

@@ -68,8 +68,6 @@ by('token-form').addEventListener('submit', event => {
   setToken(by('token').value);
   by('token').value = '';
   by('token-dialog').close();
-  loadModels();
-  loadChats();
   tryNow();
 });
 
@@ -106,7 +104,6 @@ function drawNow() {
   queue.update(waiting);
   composer.update(chat.isLive, chat.status?.state === 'stopping');
   for (const text of ended.splice(0)) announce(text);
-  by('transcript').setAttribute('aria-busy', String(chat.isLive || !chat.isLoaded));
   if (isEnd) toEnd();
 }
 
@@ -132,14 +129,14 @@ by('to-end').addEventListener('click', () => {
 
 const newId = () => crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
-function say(text, wanted) {
+function say(parts, wanted) {
   isEnd = true;
   if (!fragment().has('chat')) history.pushState(null, '', `#chat=${encodeURIComponent(chat.id)}`);
-  const message = { id: newId(), role: 'user', parts: [{ type: 'text', text }] };
+  const message = { id: newId(), role: 'user', parts };
   chat.say(message, { models: composer.models, queue: wanted });
 }
 
-const composer = new Composer({ say, stop: () => chat.stop() });
+const composer = new Composer({ say, notice, stop: () => chat.stop() });
 
 const transcript = new Transcript(by('transcript'), {
   announce,
@@ -171,7 +168,7 @@ const queue = queueList(by('queue-list'), {
   // With another id: the server has seen this one.
   sendAgain: input => {
     forget(input);
-    say(input.text, input.queue);
+    say(input.parts ?? [{ type: 'text', text: input.text }], input.queue);
   },
   dismiss: forget,
 });
@@ -311,8 +308,8 @@ const feed = {
     loadChats();
     // What happened while there was no connection was not told.
     if (!isFirst && chat.isLoaded && fragment().has('chat')) chat.refreshSoon();
-    if (!isFirst) loadModels();
     isFirst = false;
+    loadModels();
   },
   onLink: showLink,
   onUnauthorized: askForToken,
@@ -324,5 +321,4 @@ addEventListener('online', tryNow);
 takeToken();
 showTheme(document.documentElement.dataset.theme ?? 'system');
 open();
-loadModels();
 follow(feed);

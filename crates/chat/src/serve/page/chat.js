@@ -40,8 +40,9 @@ export class Chat {
     return LIVE.has(this.status?.state) || this.#answers.size > 0;
   }
 
+  /** The turn that runs: an answer may know of it before the status does. */
   get turn() {
-    return this.status?.turn;
+    return [...this.#answers.values()].findLast(answer => !answer.isOver)?.turn ?? this.status?.turn;
   }
 
   answer(row) {
@@ -86,6 +87,7 @@ export class Chat {
         id: message.id,
         queue,
         text: textOf(message),
+        parts: message.parts,
         fate: { type: state, why: error },
       })),
     ];
@@ -121,10 +123,11 @@ export class Chat {
         if (this.#closed) return;
         if (!(error instanceof ApiError)) throw error;
         if (error.status === 401) this.#handlers.onUnauthorized();
-        if (error.status === 404) {
+        else if (!error.isPassing) {
           this.isLoaded = true;
           this.isMissing = true;
           this.#forget();
+          if (error.status !== 404) this.#handlers.onNotice(error.message);
           this.#handlers.onChange();
           return;
         }

@@ -1,4 +1,5 @@
 // Where the user writes: the text, who answers, what is done with it while an answer is running.
+import { Attachments } from './attachments.js';
 import { h, setText } from './dom.js';
 
 const MODELS = 'chat-models';
@@ -10,19 +11,35 @@ export class Composer {
   #stop = document.getElementById('stop');
   #models = document.getElementById('models');
   #chosenText = document.getElementById('models-chosen');
+  #attachments;
+  #said = Promise.resolve();
   #isLive = false;
   #default;
   #chosen = [];
 
-  /** `act.say(text, queue)` and `act.stop()`. */
+  /** `act.say(parts, queue)`, `act.stop()`, `act.notice(text)`. */
   constructor(act) {
     this.act = act;
+    this.#attachments = new Attachments(act.notice);
+    const takeFiles = transfer => event => {
+      const { files } = event[transfer];
+      if (files.length === 0) return;
+      event.preventDefault();
+      this.#attachments.add(files);
+    };
+    this.#text.addEventListener('paste', takeFiles('clipboardData'));
+    this.#text.addEventListener('drop', takeFiles('dataTransfer'));
     document.getElementById('composer').addEventListener('submit', event => {
       event.preventDefault();
       this.#say('steer');
     });
     this.#later.addEventListener('click', () => this.#say('follow-up'));
     this.#stop.addEventListener('click', () => act.stop());
+    document.getElementById('models-list').addEventListener('change', ({ currentTarget }) => {
+      this.#chosen = [...currentTarget.querySelectorAll('input:checked')].map(box => box.value);
+      localStorage.setItem(MODELS, JSON.stringify(this.#chosen));
+      this.#show();
+    });
     this.#text.addEventListener('input', () => this.#grow());
     this.#text.addEventListener('keydown', event => {
       // Not while an input method is composing: there Enter chooses a word.
@@ -68,13 +85,7 @@ export class Composer {
       const box = h('input', { type: 'checkbox', name: 'model', value: id, checked: this.#chosen.includes(id) });
       return h('label', {}, box, ` ${id}`, h('small', {}, ` ${provider ?? ''}`));
     });
-    const list = document.getElementById('models-list');
-    list.replaceChildren(...boxes);
-    list.addEventListener('change', () => {
-      this.#chosen = [...list.querySelectorAll('input:checked')].map(box => box.value);
-      localStorage.setItem(MODELS, JSON.stringify(this.#chosen));
-      this.#show();
-    });
+    document.getElementById('models-list').replaceChildren(...boxes);
     this.#show();
   }
 
@@ -84,11 +95,17 @@ export class Composer {
 
   #say(queue) {
     const text = this.#text.value;
-    if (text.trim() === '') return;
+    if (text.trim() === '' && this.#attachments.isEmpty) return;
     this.#text.value = '';
     this.#grow();
     this.focus();
-    this.act.say(text, queue);
+    const files = this.#attachments.take();
+    // In the order in which they were sent, however long files take to read.
+    this.#said = this.#said.then(async () => {
+      const parts = text.trim() === '' ? [] : [{ type: 'text', text }];
+      parts.push(...(await files));
+      if (parts.length > 0) this.act.say(parts, queue);
+    });
   }
 
   #grow() {
