@@ -7,6 +7,7 @@ mod fence;
 mod fields;
 mod kit;
 mod listing;
+mod log;
 mod odd;
 mod ownership;
 mod report;
@@ -18,12 +19,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use stream_manager::port::{Commands, ConversationStore, Ownership, StatusBus, StoreError};
+use stream_manager::port::{Commands, ConversationStore, Ownership, ReplayLog, StatusBus, StoreError};
 
 use kit::Checking;
 pub use report::{StoreFailure, StoreReport};
 
-/// What every store, lease keeper, bus and carrier of commands must hold, checked on yours.
+/// What every store, lease keeper, log, bus and carrier of commands must hold, checked on yours.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,11 +47,13 @@ pub use report::{StoreFailure, StoreReport};
 /// |---|---|
 /// | conversations | `accept`, `accept-again`, `accept-at-once`, `claim`, `claim-again`, `claim-conflict`, `claim-at-once`, `reopen`, `checkpoint`, `settle`, `settle-returns`, `return`, `fence`, `fence-seen`, `fields`, `order`, `list`, `pages`, `delete`, `orphans`, `waiting`, `large`, `deep`, `ids`, `apart` |
 /// | ownership | `exclusive`, `epochs`, `renew`, `release`, `owner`, `expiry` |
+/// | log | `log-records`, `log-cursors`, `log-live`, `log-slow`, `log-fence`, `log-orphan`, `log-seal`, `log-forget`, `log-apart` |
 /// | status | `status-kept`, `status-order`, `status-watch`, `status-slow`, `status-forget` |
 /// | commands | `call`, `call-nobody`, `call-kinds`, `call-at-once`, `call-hangs`, `call-gone` |
 pub struct StoreConformance {
     conversations: Option<Maker<dyn ConversationStore>>,
     ownership: Option<Maker<dyn Ownership>>,
+    log: Option<Maker<dyn ReplayLog>>,
     status: Option<Maker<dyn StatusBus>>,
     commands: Option<Maker<dyn Commands>>,
     only: Option<Vec<String>>,
@@ -104,6 +107,18 @@ const OWNERSHIP: Checks<dyn Ownership> = checks! {
     "expiry" => ownership::expiry,
 };
 
+const LOG: Checks<dyn ReplayLog> = checks! {
+    "log-records" => log::records,
+    "log-cursors" => log::cursors,
+    "log-live" => log::live,
+    "log-slow" => log::slow,
+    "log-fence" => log::fence,
+    "log-orphan" => log::orphan,
+    "log-seal" => log::seal,
+    "log-forget" => log::forget,
+    "log-apart" => log::apart,
+};
+
 const STATUS: Checks<dyn StatusBus> = checks! {
     "status-kept" => status::kept,
     "status-order" => status::order,
@@ -124,7 +139,7 @@ const COMMANDS: Checks<dyn Commands> = checks! {
 impl StoreConformance {
     /// A suite without ports yet.
     pub fn new() -> Self {
-        Self { conversations: None, ownership: None, status: None, commands: None, only: None }
+        Self { conversations: None, ownership: None, log: None, status: None, commands: None, only: None }
     }
 
     /// Checks a store of conversations.
@@ -151,6 +166,20 @@ impl StoreConformance {
         self.ownership = Some(Box::new(move || {
             let made = make();
             Box::pin(async move { Ok(made.await? as Arc<dyn Ownership>) })
+        }));
+        self
+    }
+
+    /// Checks a log of attempts.
+    #[must_use]
+    pub fn log<S, F>(mut self, make: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        S: ReplayLog,
+        F: Future<Output = Result<Arc<S>, StoreError>> + Send + 'static,
+    {
+        self.log = Some(Box::new(move || {
+            let made = make();
+            Box::pin(async move { Ok(made.await? as Arc<dyn ReplayLog>) })
         }));
         self
     }
@@ -207,6 +236,7 @@ impl StoreConformance {
         let mut report = StoreReport::default();
         self.run_port(self.conversations.as_ref(), CONVERSATIONS, &mut report).await;
         self.run_port(self.ownership.as_ref(), OWNERSHIP, &mut report).await;
+        self.run_port(self.log.as_ref(), LOG, &mut report).await;
         self.run_port(self.status.as_ref(), STATUS, &mut report).await;
         self.run_port(self.commands.as_ref(), COMMANDS, &mut report).await;
         for name in self.only.iter().flatten() {

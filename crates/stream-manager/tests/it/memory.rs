@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use stream_manager::memory::{MemoryCommands, MemoryConversations, MemoryOwnership, MemoryStatus};
+use stream_manager::memory::{MemoryCommands, MemoryConversations, MemoryLog, MemoryOwnership, MemoryStatus};
 use stream_manager::port::{
     Acquired, Claim, Claiming, Command, CommandHandler, Commands, ConversationStore, Lease, Ownership, Page,
     Reply, Standing, StatusBus, StoreErrorKind,
@@ -25,6 +25,7 @@ async fn the_ports_in_memory_hold_what_every_backend_must() {
     let suite = StoreConformance::new()
         .conversations(async || Ok(Arc::new(MemoryConversations::new())))
         .ownership(async || Ok(Arc::new(MemoryOwnership::new())))
+        .log(async || Ok(Arc::new(MemoryLog::new())))
         .status(async || Ok(Arc::new(MemoryStatus::new())))
         .commands(async || Ok(Arc::new(MemoryCommands::new())));
     suite.check().await;

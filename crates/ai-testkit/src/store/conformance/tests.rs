@@ -8,9 +8,10 @@
 
 mod carriers;
 mod leases;
+mod logs;
 mod stores;
 
-use stream_manager::memory::{MemoryCommands, MemoryConversations, MemoryOwnership, MemoryStatus};
+use stream_manager::memory::{MemoryCommands, MemoryConversations, MemoryLog, MemoryOwnership, MemoryStatus};
 
 use super::*;
 
@@ -19,11 +20,21 @@ async fn the_ports_in_memory_pass_every_check() {
     let suite = StoreConformance::new()
         .conversations(async || Ok(Arc::new(MemoryConversations::new())))
         .ownership(async || Ok(Arc::new(MemoryOwnership::new())))
+        .log(async || Ok(Arc::new(MemoryLog::new())))
         .status(async || Ok(Arc::new(MemoryStatus::new())))
         .commands(async || Ok(Arc::new(MemoryCommands::new())));
     let report = suite.run().await;
     assert!(report.failures.is_empty(), "{report}");
-    assert_eq!(report.checks.len(), CONVERSATIONS.len() + OWNERSHIP.len() + STATUS.len() + COMMANDS.len());
+    let count = CONVERSATIONS.len() + OWNERSHIP.len() + LOG.len() + STATUS.len() + COMMANDS.len();
+    assert_eq!(report.checks.len(), count);
+}
+
+/// With a window of a few records every reader that is not quick begins anew.
+#[tokio::test(start_paused = true)]
+async fn a_log_with_a_small_window_holds_what_is_about_slow_readers_too() {
+    let small = async || Ok(Arc::new(MemoryLog::new().with_max_entries(4)));
+    let report = StoreConformance::new().log(small).only(["log-slow", "log-live"]).run().await;
+    assert!(report.failures.is_empty(), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
