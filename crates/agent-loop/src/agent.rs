@@ -221,6 +221,13 @@ impl Agent {
         self.set_up(|setup| setup.audit = Some(audit))
     }
 
+    /// Names the runs of this agent in its [audit](Self::with_audit), in the place of an id that is made: for a clone
+    /// that makes one run, which has a name elsewhere.
+    #[must_use]
+    pub fn with_run_name(self, name: impl Into<String>) -> Self {
+        self.change(|ui| ui.run_name = Some(name.into()))
+    }
+
     /// Adds handlers to this agent and all its clones, from their next run on. They come before those it was made
     /// with, in the order in which they were added.
     pub fn on(&self, hooks: Hooks) -> Observer {
@@ -296,7 +303,8 @@ impl Agent {
         if let Some(new_id) = self.ui.ids.clone() {
             options = options.with_request_ids(move || new_id().into());
         }
-        let auditing = self.setup.audit.as_ref().map(|audit| audit.begin(self.ui.new_id(), steps, waiting));
+        let name = || self.ui.run_name.clone().unwrap_or_else(|| self.ui.new_id());
+        let auditing = self.setup.audit.as_ref().map(|audit| audit.begin(name(), steps, waiting));
         let (hooks, model) = (self.observers.hooks(), Arc::clone(self.tool_loop.model()));
         let resets = self.ui.protocol.can_reset();
         let options = self.setup.take_part(options, hooks, model, resets, auditing.clone());

@@ -15,11 +15,13 @@ use crate::source::{
     TurnSource,
 };
 
-/// One agent, for topics that name no model, or name it as they like.
+/// One agent, for topics that name no model, or name it as they like. In its audit a run is named
+/// `TOPIC/TURN/ATTEMPT`.
 #[async_trait]
 impl TurnSource for Agent {
     async fn open(&self, request: TurnRequest) -> Result<TurnRun, OpenError> {
-        let agent = self.clone().with_message_id(request.row.as_str());
+        let run = format!("{}/{}/{}", request.topic, request.turn, request.attempt);
+        let agent = self.clone().with_message_id(request.row.as_str()).with_run_name(run);
         let control = Arc::new(YieldsToInput(request.input_waits.clone()));
         let options = RunOptions::default().with_cancel(request.cancel.clone()).with_control(control);
         let (stream, known) = match request.resume {

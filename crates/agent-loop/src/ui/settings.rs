@@ -16,6 +16,8 @@ type Text<T> = Arc<dyn Fn(&T) -> String + Send + Sync>;
 pub(crate) struct UiSettings {
     pub(crate) protocol: UiProtocol,
     pub(crate) message_id: Option<String>,
+    /// The name of the run in the audit.
+    pub(crate) run_name: Option<String>,
     pub(crate) ids: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     pub(crate) provider_metadata: bool,
     pub(crate) error_text: Option<Text<ErrorRecord>>,

@@ -1,5 +1,6 @@
 //! What stands beside a topic and hears what it says: user interfaces, copies elsewhere, chat channels.
 
+mod audit;
 mod channel;
 mod coalesce;
 mod list;
@@ -15,6 +16,7 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
+pub use audit::{AuditTrail, AuditWriter};
 pub use channel::{Channel, ChannelSettings, speak};
 pub use coalesce::Coalesced;
 pub use list::{Listeners, listen};

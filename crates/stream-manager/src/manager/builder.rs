@@ -7,6 +7,7 @@ use tokio_util::task::TaskTracker;
 use super::hold::Holds;
 use super::registry::{Handler, Registry};
 use super::{EVENTS, Inner, StreamManager};
+use crate::listener::AuditTrail;
 use crate::memory::{MemoryCommands, MemoryConversations, MemoryLog, MemoryOwnership, MemoryStatus};
 use crate::port::{Commands, ConversationStore, Ownership, ReplayLog, StatusBus, StoreError};
 use crate::record::NodeId;
@@ -26,6 +27,7 @@ pub struct Builder {
     log: Option<Arc<dyn ReplayLog>>,
     bus: Option<Arc<dyn StatusBus>>,
     commands: Option<Arc<dyn Commands>>,
+    trail: Option<AuditTrail>,
 }
 
 impl Builder {
@@ -39,6 +41,7 @@ impl Builder {
             log: None,
             bus: None,
             commands: None,
+            trail: None,
         }
     }
 
@@ -86,6 +89,13 @@ impl Builder {
         self
     }
 
+    /// Writes an audit in the background: what is left of it when the manager [shuts down](StreamManager::shut_down) is
+    /// written then.
+    pub fn with_audit(mut self, trail: AuditTrail) -> Self {
+        self.trail = Some(trail);
+        self
+    }
+
     /// Makes it. Must be called within a tokio runtime.
     ///
     /// # Errors
@@ -108,6 +118,12 @@ impl Builder {
         let registry = Arc::new(Registry::new(Arc::clone(&shared), events.clone(), Arc::clone(&holds)));
         let handler = Arc::new(Handler(Arc::clone(&registry)));
         let serving = shared.commands.serve(&shared.node, handler).await?;
-        Ok(StreamManager { inner: Arc::new(Inner { shared, registry, holds, events, _serving: serving }) })
+        let (trails, trails_end) = (TaskTracker::new(), CancellationToken::new());
+        if let Some(trail) = self.trail {
+            trails.spawn(trail.run(trails_end.clone(), shared.settings.store_timeout));
+        }
+        trails.close();
+        let inner = Inner { shared, registry, holds, events, trails, trails_end, _serving: serving };
+        Ok(StreamManager { inner: Arc::new(inner) })
     }
 }

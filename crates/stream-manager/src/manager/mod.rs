@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub(crate) use registry::Reading;
 
@@ -58,6 +60,9 @@ struct Inner {
     registry: Arc<Registry>,
     holds: Arc<Holds>,
     events: broadcast::Sender<TopicEvent>,
+    /// What writes beside the topics, and ends after them.
+    trails: TaskTracker,
+    trails_end: CancellationToken,
     /// Keeps this node listening.
     _serving: Box<dyn Serving>,
 }
@@ -99,7 +104,7 @@ impl StreamManager {
 
     /// How many tasks run for this manager.
     pub fn tasks(&self) -> usize {
-        self.inner.shared.tasks.len()
+        self.inner.shared.tasks.len() + self.inner.trails.len()
     }
 
     /// Lets no new turn begin on this node until the hold is dropped. What runs goes on; what is said is written down
@@ -124,7 +129,7 @@ impl StreamManager {
 
     /// Ends: no new turns; what runs is stopped as interrupted and written, what waits goes back to its senders. After
     /// `limit` the rest is dropped where it stands: the next owner of its topics finds it interrupted. Returns whether
-    /// everything was written in time. No task of the manager is left when it returns.
+    /// everything was written in time. An audit is written last, for at most as long as the store may take. No task of the manager is left when it returns.
     pub async fn shut_down(&self, limit: Duration) -> bool {
         let shared = &self.inner.shared;
         self.inner.registry.close().await;
@@ -134,6 +139,8 @@ impl StreamManager {
             shared.kill.cancel();
             shared.tasks.wait().await;
         }
+        self.inner.trails_end.cancel();
+        self.inner.trails.wait().await;
         in_time
     }
 }

@@ -12,6 +12,7 @@
 )]
 
 mod answers;
+mod audit;
 mod blocked;
 mod faults;
 mod liveness;

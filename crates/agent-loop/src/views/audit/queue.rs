@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::entry::AuditEntry;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// # async fn write(_: &agent_loop::AuditEntry) -> std::io::Result<()> { Ok(()) }
+/// # async fn write(_: agent_loop::AuditEntry) -> std::io::Result<()> { Ok(()) }
 /// # async fn f(agent: Agent) {
 /// let queue = Arc::new(AuditQueue::new(1024));
 /// let sink = Arc::clone(&queue);
@@ -27,7 +28,7 @@ use super::entry::AuditEntry;
 ///     }
 /// }));
 /// // Now and then, and before the program ends:
-/// let left = queue.flush(Duration::from_secs(5), async |entry| write(entry).await).await;
+/// let left = queue.flush(Duration::from_secs(5), write).await;
 /// # }
 /// ```
 #[derive(Debug)]
@@ -92,16 +93,15 @@ impl AuditQueue {
 
     /// Writes what is there, for at most so long. Gives how many entries are left: those that came too late, and from
     /// one that could not be written on. None of them is lost: they stay in the queue.
-    pub async fn flush<E>(
-        &self,
-        limit: Duration,
-        mut write: impl AsyncFnMut(&AuditEntry) -> Result<(), E>,
-    ) -> usize {
+    pub async fn flush<E, F>(&self, limit: Duration, mut write: impl FnMut(AuditEntry) -> F) -> usize
+    where
+        F: Future<Output = Result<(), E>>,
+    {
         let all = async {
             loop {
                 // It stays in its place until it is written.
                 let Some(entry) = self.first() else { return };
-                if write(&entry).await.is_err() {
+                if write(entry.clone()).await.is_err() {
                     return;
                 }
                 self.written(&entry);

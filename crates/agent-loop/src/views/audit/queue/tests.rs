@@ -69,7 +69,7 @@ async fn a_flush_takes_at_most_its_time_and_loses_nothing() {
     }
     let written = RefCell::new(Vec::new());
     let start = Instant::now();
-    let slow = async |entry: &AuditEntry| {
+    let slow = async |entry: AuditEntry| {
         sleep(Duration::from_millis(400)).await;
         written.borrow_mut().push(entry.seq);
         Ok::<_, ()>(())
@@ -77,9 +77,9 @@ async fn a_flush_takes_at_most_its_time_and_loses_nothing() {
     assert_eq!(queue.flush(Duration::from_secs(1), slow).await, 8);
     assert_eq!((start.elapsed(), &written.borrow()[..]), (Duration::from_secs(1), &[1, 2][..]));
     // What came too late is there for another time, and so is what could not be written.
-    let fails = async |entry: &AuditEntry| if entry.seq < 5 { Ok(()) } else { Err("the disk is full") };
+    let fails = async |entry: AuditEntry| if entry.seq < 5 { Ok(()) } else { Err("the disk is full") };
     assert_eq!(queue.flush(Duration::from_secs(1), fails).await, 6);
-    let hangs = async |_: &AuditEntry| std::future::pending::<Result<(), ()>>().await;
+    let hangs = async |_: AuditEntry| std::future::pending::<Result<(), ()>>().await;
     assert_eq!(queue.flush(Duration::from_secs(1), hangs).await, 6);
     assert_eq!(start.elapsed(), Duration::from_secs(2));
     assert_eq!(queue.flush(Duration::ZERO, async |_| Ok::<_, ()>(())).await, 0, "what needs no time");
@@ -93,7 +93,7 @@ async fn entries_that_come_during_a_flush_are_written_too_and_none_twice() {
     queue.push(sample(1)).unwrap();
     queue.push(result(2)).unwrap();
     let written = RefCell::new(Vec::new());
-    let write = async |entry: &AuditEntry| {
+    let write = async |entry: AuditEntry| {
         if entry.seq == 1 {
             // Takes the place of the sample that is being written.
             queue.push(result(3)).unwrap();
