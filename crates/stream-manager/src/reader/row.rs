@@ -168,9 +168,9 @@ impl RowReader {
     fn record(&mut self, record: Arc<LogRecord>) -> ReaderItem {
         let item = self.item(record.seq, record.seq, ReaderBody::Record(Arc::clone(&record)));
         if let LogBody::Terminal(terminal) = &record.body {
-            self.next_attempt(terminal.continues);
-            if terminal.continues.is_none() {
-                self.state = State::Over;
+            match terminal.continues {
+                Some(_) => self.next_attempt(terminal.continues),
+                None => self.state = State::Over,
             }
         }
         item

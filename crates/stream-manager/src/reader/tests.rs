@@ -114,6 +114,21 @@ async fn models_side_by_side_are_merged_and_late_ones_join() {
     assert!(items.iter().all(|item| item.model.as_deref() == (item.row.as_str() == "c").then_some("big")));
 }
 
+/// [SM-152]
+#[tokio::test]
+async fn models_that_have_much_to_say_are_heard_by_turns() {
+    let mut world = World::new();
+    world.publish(TopicState::Streaming, turn(1), vec![active(1, "a"), active(2, "b")]).await;
+    for (number, id) in [(1, "a"), (2, "b")] {
+        let mut writer = world.create(number, row(id)).await;
+        write(&mut writer, text(id));
+        seal(&mut writer, id, None, number == 2).await;
+    }
+    let items = rest(&mut world.attach(Attach::new()).await.unwrap()).await;
+    let rows: Vec<_> = items.iter().map(|item| item.row.as_str()).collect();
+    assert_eq!(rows, ["a", "b"].repeat(4));
+}
+
 /// [SM-144]
 #[tokio::test]
 async fn a_reader_that_follows_goes_on_with_the_next_turn() {
