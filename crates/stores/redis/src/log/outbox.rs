@@ -206,10 +206,11 @@ impl Outbox {
     }
 
     pub(super) fn error(&self, kind: StoreErrorKind) -> StoreError {
-        StoreError::new(
-            kind,
-            format!("writing the log of attempt {} of topic {}", self.attempt, self.lease.topic),
-        )
+        StoreError::new(kind, self.what())
+    }
+
+    fn what(&self) -> String {
+        format!("writing the log of attempt {} of topic {}", self.attempt, self.lease.topic)
     }
 
     /// Sends what waits, in one command.
@@ -221,9 +222,8 @@ impl Outbox {
         let Some((args, through, sending)) = self.lock().command(&self.lease, settings) else {
             return Sending::Over;
         };
-        let what = self.error(StoreErrorKind::Unavailable).to_string();
         let answer: Result<i64, _> =
-            server.run(what, &scripts.log.append, &self.keys.for_writing(), args).await;
+            server.run(self.what(), &scripts.log.append, &self.keys.for_writing(), args).await;
         match answer {
             Ok(-1) => self.end(StoreErrorKind::Fenced),
             Ok(-2) => self.end(StoreErrorKind::NotFound),
