@@ -49,6 +49,7 @@ mod actor;
 mod agents;
 mod attempt;
 mod core;
+mod facts;
 mod fold;
 mod history;
 mod inspect;

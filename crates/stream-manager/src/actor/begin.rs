@@ -13,6 +13,7 @@ use super::effects::persist;
 use super::plan::{Plan, Planner, empty_message};
 use crate::attempt::{Attempt, Controls, Handle, Order, message_of, steering_chunk};
 use crate::core::{Begin, BeginKind, Fact, NotBegun, Planned};
+use crate::facts::Facts;
 use crate::memory::MemoryLog;
 use crate::port::{Claim, Lease, LogWriter, Refusal, ReplayLog, StoreError};
 use crate::record::{AttemptId, Row};
@@ -42,7 +43,7 @@ impl Actor {
                 Ok(Ok(attempts)) => {
                     let redirects = attempts.iter().any(|attempt| attempt.run.redirect.is_some());
                     // The topic hears of the beginning before it hears of anything in it.
-                    let _ = facts.send(Fact::Begun { attempt: group, redirects });
+                    facts.tell(Fact::Begun { attempt: group, redirects });
                     for attempt in attempts {
                         let span = tracing::info_span!(
                             "attempt",
@@ -66,8 +67,7 @@ impl Actor {
                 Ok(Err(NotStarted::Why(why))) => not_begun(why),
                 Err(_) => not_begun(NotBegun::Failed),
             };
-            // Without a topic nobody needs to know.
-            let _ = facts.send(fact);
+            facts.tell(fact);
         });
     }
 }
@@ -86,7 +86,7 @@ impl From<NotBegun> for NotStarted {
 struct Starting {
     shared: Arc<Shared>,
     lease: Lease,
-    facts: mpsc::UnboundedSender<Fact>,
+    facts: Facts,
     begin: Begin,
 }
 

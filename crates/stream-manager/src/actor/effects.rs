@@ -27,13 +27,13 @@ impl Actor {
                     handle.controls.waits.raise();
                 }
             }
-            Effect::Redirect { attempt, input } => self.order(attempt, Order::Redirect(input)),
+            Effect::Redirect { attempt, input } => self.order(attempt, Order::Redirect(Box::new(input))),
             Effect::Cancel { attempt, why } => {
                 if let Some(handle) = self.attempts.get(&attempt) {
                     handle.stop(why);
                 }
             }
-            Effect::Settle(settle) => self.order(settle.attempt, Order::Settle(settle)),
+            Effect::Settle(settle) => self.order(settle.attempt, Order::Settle(Box::new(settle))),
             Effect::SettleStored(settle) => self.settle_stored(settle),
             Effect::Repair(settle) => self.repair(settle),
             Effect::LastTry { attempt } => self.order(attempt, Order::LastTry),
@@ -80,8 +80,7 @@ impl Actor {
             };
             let late = |_| Err(NotAccepted::Store(StoreErrorKind::Unavailable));
             let result = timeout(shared.settings.store_timeout, accepting).await.unwrap_or_else(late);
-            // Without a topic nobody needs to know.
-            let _ = facts.send(Fact::Accepted { ticket, result });
+            facts.tell(Fact::Accepted { ticket, result });
         });
     }
 
@@ -108,7 +107,7 @@ impl Actor {
                     Fact::Abandoned { attempt }
                 }
             };
-            let _ = facts.send(fact);
+            facts.tell(fact);
         });
     }
 

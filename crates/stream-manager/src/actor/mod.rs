@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::attempt::{Handle, Order};
 use crate::core::{Event, Fact, Reaction, StopWhy, Ticket, Topic};
+use crate::facts::{Facts, Heard};
 use crate::inspect::{AttemptInspection, Inspection, TopicEvent};
 use crate::port::{Acquired, Command, Lease, Refusal, Reply};
 use crate::record::{AttemptId, TopicId};
@@ -28,7 +29,7 @@ use timers::Timers;
 #[derive(Debug)]
 pub(crate) enum Mail {
     /// Do this.
-    Verb { command: Command, reply: oneshot::Sender<Reply> },
+    Verb { command: Box<Command>, reply: oneshot::Sender<Reply> },
     /// Say how it stands, in detail.
     Inspect(oneshot::Sender<Inspection>),
     /// Start no turn until told to.
@@ -47,8 +48,8 @@ pub(crate) struct Actor {
     mail: mpsc::Receiver<Mail>,
     /// How many readers of this node follow it.
     readers: watch::Receiver<usize>,
-    facts: mpsc::UnboundedSender<Fact>,
-    heard: mpsc::UnboundedReceiver<Fact>,
+    facts: Facts,
+    heard: Heard,
     attempts: HashMap<AttemptId, Handle>,
     replies: HashMap<Ticket, oneshot::Sender<Reply>>,
     tickets: u64,
@@ -94,7 +95,7 @@ pub(crate) async fn run(
             return;
         }
     };
-    let (facts, heard) = mpsc::unbounded_channel();
+    let (facts, heard) = Facts::channel();
     let (renewed, granted) = mpsc::unbounded_channel();
     let mut actor = Actor {
         topic: Topic::new(id, lease.epoch),
@@ -146,7 +147,7 @@ impl Actor {
             tokio::select! {
                 biased;
                 () = kill.cancelled() => break,
-                Some(fact) = self.heard.recv() => self.hear(fact),
+                Some(fact) = self.heard.recv() => self.hear(*fact),
                 letter = self.mail.recv() => match letter {
                     Some(letter) => self.read(letter),
                     None => self.shut_down(),
@@ -184,7 +185,7 @@ impl Actor {
     fn read(&mut self, letter: Mail) {
         self.timers.busy();
         match letter {
-            Mail::Verb { command, reply } => self.verb(command, reply),
+            Mail::Verb { command, reply } => self.verb(*command, reply),
             // Who has gone needs no answer.
             Mail::Inspect(reply) => drop(reply.send(self.inspect())),
             Mail::Pause => self.hear(Fact::Paused),
@@ -239,7 +240,7 @@ impl Actor {
                 let data = json!({ "inputId": input, "fate": fate });
                 let chunk = DataChunk { name: "input".to_owned(), id: None, data, transient: Some(true) };
                 for handle in self.attempts.values() {
-                    handle.order(Order::Note(UiChunk::Data(chunk.clone())));
+                    handle.order(Order::Note(Box::new(UiChunk::Data(chunk.clone()))));
                 }
                 TopicEvent::Input { topic, input: input.clone(), fate: fate.clone() }
             }

@@ -149,7 +149,7 @@ impl Actor {
         self.shared.tasks.spawn(async move {
             match shared.ownership.renew(&lease, shared.settings.lease).await {
                 Ok(()) => drop(renewed.send(asked)),
-                Err(error) if error.is_fenced() => drop(facts.send(Fact::LeaseLost)),
+                Err(error) if error.is_fenced() => facts.tell(Fact::LeaseLost),
                 Err(error) => tracing::warn!(%error, topic = %lease.topic, "a topic could not be kept"),
             }
         });

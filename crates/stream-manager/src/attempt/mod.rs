@@ -18,6 +18,7 @@ use tokio::time::Instant;
 pub(crate) use close::close_parts;
 
 use crate::core::{End, Fact, Settle, StopWhy};
+use crate::facts::Facts;
 use crate::port::{Lease, LogWriter};
 use crate::record::{AttemptId, InputId, Known, Row, RowContent, RowMessage, StoredInput, Terminal};
 use crate::shared::Shared;
@@ -30,11 +31,11 @@ pub(crate) enum Order {
     /// Look at the controls: the attempt is cancelled.
     Cancelled,
     /// Show this too.
-    Note(UiChunk),
+    Note(Box<UiChunk>),
     /// Hand this to the run.
-    Redirect(StoredInput),
+    Redirect(Box<StoredInput>),
     /// Write the end.
-    Settle(Settle),
+    Settle(Box<Settle>),
     /// If the end cannot be written, try once more and then give up.
     LastTry,
     /// Show the end.
@@ -107,7 +108,7 @@ pub(crate) struct Attempt {
     pub(crate) goes_on: bool,
     pub(crate) controls: Controls,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
-    pub(crate) facts: mpsc::UnboundedSender<Fact>,
+    pub(crate) facts: Facts,
 }
 
 impl Attempt {
@@ -115,7 +116,7 @@ impl Attempt {
     pub(crate) async fn run(self) {
         let (facts, id) = (self.facts.clone(), self.id);
         if AssertUnwindSafe(self.work()).catch_unwind().await.is_err() {
-            let _ = facts.send(Fact::Died { attempt: id });
+            facts.tell(Fact::Died { attempt: id });
         }
     }
 
@@ -188,8 +189,7 @@ impl Task {
     }
 
     fn tell(&self, fact: Fact) {
-        // Without a topic nobody needs to know.
-        let _ = self.at.facts.send(fact);
+        self.at.facts.tell(fact);
     }
 
     /// Ends the run where it stands: its sockets close now, not when the row is written.

@@ -22,7 +22,7 @@ impl Task {
         while let Some(order) = self.at.orders.recv().await {
             match order {
                 Order::Settle(settle) => {
-                    if !self.settle(settle).await {
+                    if !self.settle(*settle).await {
                         return;
                     }
                 }
@@ -31,7 +31,7 @@ impl Task {
                     return;
                 }
                 Order::Note(chunk) => {
-                    self.at.writer.append(chunk);
+                    self.at.writer.append(*chunk);
                 }
                 Order::Redirect(stored) => {
                     self.tell(Fact::NotRedirected { attempt: self.at.id, inputs: vec![stored.input.id] });
@@ -85,7 +85,7 @@ impl Task {
                             break;
                         }
                         Some(Order::Note(chunk)) => {
-                            self.at.writer.append(chunk);
+                            self.at.writer.append(*chunk);
                         }
                         Some(_) => {}
                         None => return false,

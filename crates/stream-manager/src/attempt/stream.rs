@@ -61,9 +61,9 @@ impl Task {
         match order {
             Order::Cancelled => self.stopped_at = self.stopped_at.or_else(|| Some(Instant::now())),
             Order::Note(chunk) => {
-                self.at.writer.append(chunk);
+                self.at.writer.append(*chunk);
             }
-            Order::Redirect(stored) => self.hand_over(stored),
+            Order::Redirect(stored) => self.hand_over(*stored),
             // None of these comes before the end was told.
             Order::Settle(_) | Order::LastTry | Order::Seal(_) => {}
         }

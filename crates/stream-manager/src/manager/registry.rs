@@ -159,7 +159,7 @@ impl CommandHandler for Handler {
             return Reply::Refused { why: Refusal::NotAdmitting };
         }
         let (reply, answer) = oneshot::channel();
-        let sent = self.0.mailbox(&topic).send(Mail::Verb { command, reply }).await;
+        let sent = self.0.mailbox(&topic).send(Mail::Verb { command: Box::new(command), reply }).await;
         match sent {
             Ok(()) => answer.await.unwrap_or(Reply::NotOwner),
             Err(_) => Reply::NotOwner,
