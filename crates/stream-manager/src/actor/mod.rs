@@ -84,7 +84,8 @@ pub(crate) async fn run(
             return refuse_all(&mut mail, &blocked()).await;
         }
     };
-    let found = match load::load(&shared, &lease).await {
+    // Boxed, as what comes once is throughout: a topic that lives on needs no room for it.
+    let found = match Box::pin(load::load(&shared, &lease)).await {
         Ok(found) => found,
         Err(error) => {
             tracing::warn!(%error, topic = %id, "a topic could not be loaded");
@@ -158,7 +159,7 @@ impl Actor {
                 due = self.timers.next() => self.timer(due),
             }
         }
-        self.leave().await;
+        Box::pin(self.leave()).await;
     }
 
     /// Whether only what runs keeps the topic from being over.

@@ -136,7 +136,8 @@ impl Attempt {
         let end = end_of(&ending.end);
         task.finished = task.content(ending);
         task.tell(Fact::Ended { attempt: task.at.id, end });
-        task.settle_and_seal().await;
+        // Boxed: a running attempt needs no room for it.
+        Box::pin(task.settle_and_seal()).await;
     }
 }
 

@@ -30,6 +30,7 @@ struct Words {
 }
 
 struct Speech {
+    id: Id,
     left: usize,
     place: usize,
     go: Pin<Box<dyn Stream<Item = bool> + std::marker::Send>>,
@@ -44,7 +45,7 @@ impl TurnSource for Words {
             go.wait_for(|go| *go).await.ok()?;
             Some((true, go))
         }));
-        Ok(TurnRun::new(Speech { left: self.deltas, place: 0, go, waiting: true }))
+        Ok(TurnRun::new(Speech { id: Id::from("1"), left: self.deltas, place: 0, go, waiting: true }))
     }
 }
 
@@ -53,7 +54,7 @@ impl Stream for Speech {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<TurnEvent>> {
         self.place += 1;
-        let id = Id::from("1");
+        let id = self.id.clone();
         if self.place == 1 {
             return Poll::Ready(Some(TurnEvent::Chunk(UiChunk::TextStart { id, provider_metadata: None })));
         }
