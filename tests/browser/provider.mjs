@@ -38,7 +38,7 @@ export class Provider {
       if (step.wait) await this.gates.wait(step.wait);
       else if (step.text) send({ content: step.text });
       else if (step.reasoning) send({ reasoning_content: step.reasoning });
-      else if (step.fail) return response.destroy();
+      else if (step.fail) return response.end();
       else if (step.tool) {
         const call = { index: 0, id: `call_${messages.length}_${at}`, type: 'function' };
         send({ tool_calls: [{ ...call, function: { name: step.tool, arguments: JSON.stringify(step.input) } }] });
@@ -70,5 +70,7 @@ function partOf(messages) {
   const script = scriptFor(question);
   let rest = script;
   for (let count = 0; count < done; count++) rest = rest.slice(rest.findIndex(step => step.tool) + 1);
+  const isDenied = done > 0 && /denied/i.test(textOf(messages.findLast(({ role }) => role === 'tool')));
+  if (isDenied) rest = [{ text: 'Then not.' }];
   return { question, steps: rest, steered: isSteer ? lastLine(last.message) : undefined };
 }

@@ -1,6 +1,5 @@
 // Stands in for `chat serve`: docs/http-api.md in memory, with a model that follows a script. The page is tested against
 // it where a test needs what a real server does only by accident.
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
@@ -275,7 +274,8 @@ export class StandIn {
     const turn = `1.${++chat.number}`;
     const attempts = models.map((model, slot) => {
       const at = this.#now();
-      const id = randomUUID();
+      // Of this chat alone, as those of the real server are.
+      const id = `msg-${turn}.${slot}`;
       const message = { id, role: 'assistant', parts: [] };
       const row = { id, author: 'assistant', status: 'open', turn, model, slot, parent: saidRow.id, createdAt: at, updatedAt: at, message };
       chat.rows.push(row);
@@ -317,7 +317,7 @@ export class StandIn {
     const { row } = attempt;
     row.status = status;
     row.updatedAt = chat.updatedAt = this.#now();
-    const metadata = { model: row.model, usage: { input: { total: 812, cacheRead: 512 }, output: { total: 96 } }, cost: 0.0021, durationMs: 5310 };
+    const metadata = { model: row.model, usage: { inputTokens: 812, outputTokens: 96, inputTokenDetails: { cacheReadTokens: 512 } }, cost: 0.0021, durationMs: 5310 };
     row.message = { id: row.id, role: 'assistant', metadata, parts: attempt.parts };
     attempt.append({ type: 'message-metadata', messageMetadata: metadata });
     attempt.append(chunk);

@@ -203,3 +203,18 @@ test('files go along: an image is shown, what is too large is refused, what is r
   assert.deepEqual(sent.map(({ mediaType, url }) => [mediaType, url]), [['image/gif', `data:image/gif;base64,${gif.toString('base64')}`]]);
   assert.equal(await page.page.locator('#attached li').count(), 0);
 }));
+
+// [CH-280]
+test('another chat shows nothing of the one before', flow(async ({ page, gates }) => {
+  await page.say('retry');
+  await page.transcript.locator('.tried summary').waitFor();
+  gates.open('retry');
+  await page.answered('In the end it worked.');
+  await page.idle();
+  await page.button('New chat').click();
+  await page.ask('hello', 'How are you?');
+  assert.equal(await page.transcript.locator('.tried:visible').count(), 0);
+  await page.page.getByRole('link', { name: 'retry' }).click();
+  await page.answered('In the end it worked.');
+  assert.deepEqual(await page.texts(), ['retry', 'In the end it worked.']);
+}));

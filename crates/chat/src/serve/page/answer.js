@@ -59,6 +59,8 @@ export class Answer {
     while (!this.#abort.signal.aborted) {
       if (response) {
         const had = this.#last;
+        // Read from the beginning: what is there of an earlier reading comes again.
+        if (!had) this.#reducer.push({ type: 'start' });
         const over = await this.#follow(response);
         if (over) return this.#handlers.onEnd(this);
         if (this.#last !== had) backoff.reset();

@@ -204,6 +204,7 @@ function open() {
     onUnauthorized: askForToken,
     hiddenInputs: () => dismissed,
   });
+  transcript.clear();
   if (id === null) chat.isLoaded = true;
   else chat.load();
   closeChats();

@@ -166,7 +166,13 @@ export class Transcript {
 
   constructor(element, act) {
     this.element = element;
-    this.#views = new Keyed(group => (group.entries ? new AnswersView(group, act) : new UserView(group, act)));
+    this.act = act;
+    this.clear();
+  }
+
+  /** Another chat is shown: ids of messages are its own, and may be those of the chat before. */
+  clear() {
+    this.#views = new Keyed(group => (group.entries ? new AnswersView(group, this.act) : new UserView(group, this.act)));
   }
 
   update(entries, isChatLive) {

@@ -34,14 +34,14 @@ export function spent(metadata, row) {
   const facts = [];
   const model = metadata?.model ?? row.model;
   if (model) facts.push(String(model));
-  const { input, output } = metadata?.usage ?? {};
-  if (Number.isFinite(input?.total)) {
-    const cached = input.cacheRead > 0 ? ` (${count(input.cacheRead)} cached)` : '';
-    facts.push(`${count(input.total)} tokens in${cached}`);
+  const { inputTokens, outputTokens, inputTokenDetails, outputTokenDetails } = metadata?.usage ?? {};
+  if (Number.isFinite(inputTokens)) {
+    const cached = inputTokenDetails?.cacheReadTokens;
+    facts.push(`${count(inputTokens)} tokens in${cached > 0 ? ` (${count(cached)} cached)` : ''}`);
   }
-  if (Number.isFinite(output?.total)) {
-    const reasoning = output.reasoning > 0 ? ` (${count(output.reasoning)} reasoning)` : '';
-    facts.push(`${count(output.total)} out${reasoning}`);
+  if (Number.isFinite(outputTokens)) {
+    const reasoning = outputTokenDetails?.reasoningTokens;
+    facts.push(`${count(outputTokens)} out${reasoning > 0 ? ` (${count(reasoning)} reasoning)` : ''}`);
   }
   if (Number.isFinite(metadata?.cost)) facts.push(`cost ${cost(metadata.cost)}`);
   if (Number.isFinite(metadata?.durationMs)) facts.push(`${(metadata.durationMs / 1000).toFixed(1)} s`);
