@@ -109,6 +109,29 @@ async fn a_call_whose_caller_goes_is_made_whole_or_not_at_all() {
     assert_eq!((count("kept-"), count("left-0-")), (80, 0), "a call that did not begin is not made");
 }
 
+/// [ST-11]
+#[tokio::test]
+async fn a_call_that_waits_for_its_turn_is_left_out_when_its_caller_goes() {
+    let (_folder, path) = file();
+    let store = open(&path).await;
+    let topic = TopicId::from("t");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let inputs: Vec<_> = (0..10).map(|number| said(&format!("i-{number}"), "Hello.")).collect();
+    let mut calls: Vec<_> = inputs.iter().map(|input| store.accept(&topic, input)).collect();
+    for call in &mut calls {
+        assert!(futures_util::FutureExt::now_or_never(call).is_none());
+    }
+    let last = calls.pop().unwrap();
+    drop(calls);
+    other.execute_batch("ROLLBACK").unwrap();
+    last.await.unwrap();
+    let names: Vec<_> =
+        store.inbox(&topic).await.unwrap().into_iter().map(|it| it.input.id.to_string()).collect();
+    // One may have had its turn by then, and waited for the other program.
+    assert!(names.len() <= 2 && names.last().is_some_and(|name| name == "i-9"), "{names:?}");
+}
+
 /// [ST-13]
 #[tokio::test]
 async fn a_call_that_nobody_looks_at_holds_up_no_other() {
