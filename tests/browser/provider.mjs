@@ -65,7 +65,8 @@ function partOf(messages) {
   // What was said in the middle stands behind a result; it is no question of its own.
   const isSteer = users.length > 1 && messages[last.at - 1]?.role === 'tool';
   const asked = isSteer ? users.at(-2) : last;
-  const question = textOf(asked.message);
+  // A reminder behind a complete answer is a question all the same.
+  const question = lastLine(asked.message);
   const done = messages.slice(asked.at).filter(({ role }) => role === 'tool').length;
   const script = scriptFor(question);
   let rest = script;
