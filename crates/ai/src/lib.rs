@@ -12,6 +12,8 @@
 //! | Anthropic | `anthropic`, [`builtin`](mod@builtin) | `ai-anthropic` |
 //! | Google | `google`, [`builtin`](mod@builtin) | `ai-google` |
 //! | tools of MCP servers | `mcp` | `ai-mcp` |
+//! | one live stream for each conversation | `stream_manager` | `stream-manager` |
+//! | conversations in a file, or shared by many processes | `sqlite`, `redis` | `stream-store-sqlite`, `stream-store-redis` |
 //!
 //! # Features
 //!
@@ -22,6 +24,9 @@
 //! | `google` | yes | Google's Gemini |
 //! | `retry` | yes | keys that rotate, retries and fallbacks around any model |
 //! | `mcp` | no | tools of MCP servers, over stdio and streamable HTTP |
+//! | `stream-manager` | no | many readers, steering, stop, approvals and persistence around an agent |
+//! | `sqlite` | no | its conversations in a file |
+//! | `redis` | no | its conversations and live streams on Redis, for many processes |
 //!
 //! # Example
 //!
@@ -52,6 +57,12 @@ pub use ai_openai as openai;
 pub use ai_provider as provider;
 #[cfg(feature = "retry")]
 pub use retry;
+#[cfg(feature = "stream-manager")]
+pub use stream_manager;
+#[cfg(feature = "redis")]
+pub use stream_store_redis as redis;
+#[cfg(feature = "sqlite")]
+pub use stream_store_sqlite as sqlite;
 
 pub use builtin::builtin;
 pub use env::EnvKeys;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use agent_loop::UiChunk;
 use tokio::time::{sleep, timeout};
 
+use super::writing::Writing;
 use super::{Order, Task};
 use crate::core::{Fact, Settle};
 use crate::port::{Lease, Settlement, StoreError, StoreErrorKind, Written};
@@ -44,6 +45,8 @@ impl Task {
     /// Tries until it is written, or must not be. False if the topic is gone.
     async fn settle(&mut self, settle: Settle) -> bool {
         self.finish_claims().await;
+        // What is still being written holds less than the end does. Left unpolled, it could hold a lock of the store.
+        self.writing = Writing::default();
         let settlement = Settlement {
             row: settle.row,
             attempt: settle.attempt,
