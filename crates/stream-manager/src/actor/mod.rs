@@ -21,7 +21,7 @@ use crate::core::{Event, Fact, Reaction, StopWhy, Ticket, Topic};
 use crate::facts::{Facts, Heard};
 use crate::inspect::{AttemptInspection, Inspection, TopicEvent};
 use crate::port::{Acquired, Command, Lease, Refusal, Reply};
-use crate::record::{AttemptId, TopicId};
+use crate::record::{AttemptId, Fate, TopicId};
 use crate::shared::{Shared, now_ms};
 use timers::Timers;
 
@@ -238,9 +238,16 @@ impl Actor {
         let topic = self.lease.topic.clone();
         let told = match event {
             Event::Fate { input, fate } => {
-                let data = json!({ "inputId": input, "fate": fate });
+                let data = match fate {
+                    Fate::Returned { why } => json!({ "inputId": input, "fate": "returned", "why": why }),
+                    _ => json!({ "inputId": input, "fate": "consumed" }),
+                };
                 let chunk = DataChunk { name: "input".to_owned(), id: None, data, transient: Some(true) };
-                for handle in self.attempts.values() {
+                let told = |attempt: &AttemptId| match fate {
+                    Fate::Consumed { attempt: answers, .. } => attempt == answers,
+                    _ => true,
+                };
+                for (_, handle) in self.attempts.iter().filter(|(attempt, _)| told(attempt)) {
                     handle.order(Order::Note(Box::new(UiChunk::Data(chunk.clone()))));
                 }
                 TopicEvent::Input { topic, input: input.clone(), fate: fate.clone() }

@@ -102,7 +102,7 @@ pub(crate) struct Attempt {
     pub(crate) row: Row,
     pub(crate) writer: Box<dyn LogWriter>,
     pub(crate) run: TurnRun,
-    /// What is shown first.
+    /// What is shown first, behind the `start` of the message.
     pub(crate) opening: Vec<UiChunk>,
     /// Whether the row goes on, so that its message began before.
     pub(crate) goes_on: bool,
@@ -122,9 +122,6 @@ impl Attempt {
 
     async fn work(self) {
         let mut task = Task::new(self);
-        for chunk in std::mem::take(&mut task.at.opening) {
-            task.at.writer.append(chunk);
-        }
         let ended = AssertUnwindSafe(task.stream()).catch_unwind().await;
         let ending = ended.unwrap_or_else(|_| {
             let error = ModelError::new(ErrorClass::Protocol, "the run panicked");
@@ -133,6 +130,7 @@ impl Attempt {
                 .with_error(error.record())
         });
         task.drop_run();
+        task.open();
         let end = end_of(&ending.end);
         task.finished = task.content(ending);
         task.tell(Fact::Ended { attempt: task.at.id, end });
@@ -191,6 +189,13 @@ impl Task {
 
     fn tell(&self, fact: Fact) {
         self.at.facts.tell(fact);
+    }
+
+    /// Shows what is shown first, once.
+    fn open(&mut self) {
+        for chunk in std::mem::take(&mut self.at.opening) {
+            self.at.writer.append(chunk);
+        }
     }
 
     /// Ends the run where it stands: its sockets close now, not when the row is written.

@@ -60,9 +60,10 @@ impl Task {
     fn order(&mut self, order: Order) {
         match order {
             Order::Cancelled => self.stopped_at = self.stopped_at.or_else(|| Some(Instant::now())),
-            Order::Note(chunk) => {
+            Order::Note(chunk) if self.at.opening.is_empty() => {
                 self.at.writer.append(*chunk);
             }
+            Order::Note(chunk) => self.at.opening.push(*chunk),
             Order::Redirect(stored) => self.hand_over(*stored),
             // None of these comes before the end was told.
             Order::Settle(_) | Order::LastTry | Order::Seal(_) => {}
@@ -109,13 +110,22 @@ impl Task {
                 self.held.get_or_insert(chunk);
                 return;
             }
-            UiChunk::Start { .. } if self.at.goes_on => return,
+            UiChunk::Start { .. } => {
+                if !self.at.goes_on {
+                    self.at.writer.append(chunk);
+                }
+                self.open();
+                return;
+            }
             UiChunk::TextDelta { .. } | UiChunk::ReasoningDelta { .. } | UiChunk::ToolInputDelta { .. }
                 if self.at.controls.is_stopped() =>
             {
                 return;
             }
             _ => {}
+        }
+        if !self.at.opening.is_empty() {
+            self.open();
         }
         if !self.spoke && says_something(&chunk) {
             self.spoke = true;

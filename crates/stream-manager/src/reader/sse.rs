@@ -126,7 +126,10 @@ impl SseBody {
 struct Encoder {
     settings: SseSettings,
     row: Option<RowId>,
+    /// Whether anything was written of the row.
     started: bool,
+    /// Whether its `start` was.
+    opened: bool,
     /// The end that the attempt gave, until it is known whether another goes on.
     held: Option<(Option<Cursor>, UiChunk)>,
     over: bool,
@@ -134,7 +137,7 @@ struct Encoder {
 
 impl Encoder {
     fn new(settings: SseSettings) -> Self {
-        Self { settings, row: None, started: false, held: None, over: false }
+        Self { settings, row: None, started: false, opened: false, held: None, over: false }
     }
 
     fn push(&mut self, item: &ReaderItem, out: &mut Vec<u8>) {
@@ -167,7 +170,7 @@ impl Encoder {
     fn chunk(&mut self, cursor: Option<Cursor>, chunk: &UiChunk, out: &mut Vec<u8>) {
         self.flush(out);
         match chunk {
-            UiChunk::Start { message_metadata, .. } if self.started => {
+            UiChunk::Start { message_metadata, .. } if self.opened => {
                 if let Some(message_metadata) = message_metadata.clone() {
                     self.write(cursor, &UiChunk::MessageMetadata { message_metadata }, out);
                 }
@@ -175,7 +178,10 @@ impl Encoder {
             UiChunk::Finish { .. } | UiChunk::Abort { .. } | UiChunk::Error { .. } => {
                 self.held = Some((cursor, chunk.clone()));
             }
-            chunk => self.write(cursor, chunk, out),
+            chunk => {
+                self.opened |= matches!(chunk, UiChunk::Start { .. });
+                self.write(cursor, chunk, out);
+            }
         }
         self.started = true;
     }

@@ -14,6 +14,7 @@
 mod answers;
 mod audit;
 mod blocked;
+mod body;
 mod faults;
 mod liveness;
 mod load;
