@@ -300,8 +300,9 @@ impl Agent {
         mut options: RunOptions,
         start: impl FnOnce(RunOptions) -> (RunHandle, LoopStream),
     ) -> (RunHandle, Events) {
-        if let Some(new_id) = self.ui.ids.clone() {
-            options = options.with_request_ids(move || new_id().into());
+        if self.ui.ids.is_some() {
+            let ui = Arc::clone(&self.ui);
+            options = options.with_request_ids(move || ui.new_id().into());
         }
         let name = || self.ui.run_name.clone().unwrap_or_else(|| self.ui.new_id());
         let auditing = self.setup.audit.as_ref().map(|audit| audit.begin(name(), steps, waiting));

@@ -7,9 +7,7 @@ use ai_core::run::{StepRecord, ToolRecord, ToolStatus, Verdict};
 use ai_core::{
     LoopControl, OnError, RunEnd, StepFailure, StepOverrides, StepView, StopWhen, ToolContext, ToolStream,
 };
-use ai_provider::{
-    AssistantMessage, AttemptEvent, CancellationToken, Id, LanguageModel, RunScope, TargetId, ToolCall,
-};
+use ai_provider::{AssistantMessage, AttemptEvent, Id, LanguageModel, RunScope, TargetId, ToolCall};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -38,8 +36,6 @@ pub(crate) struct RunControl {
     pub(crate) auditing: Option<Auditing>,
     pub(crate) model: Arc<dyn LanguageModel>,
     pub(crate) scope: RunScope,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) deadline: Option<std::time::Instant>,
     pub(crate) inner: Arc<dyn LoopControl>,
     pub(crate) state: Mutex<State>,
 }
@@ -49,7 +45,7 @@ pub(crate) struct RunControl {
 pub(crate) struct State {
     step: u32,
     target: Option<TargetId>,
-    /// Whether the handlers of errors were told what ended the run.
+    /// Whether the handlers of errors were told of the latest failure, and no step has begun since.
     told: bool,
     running: HashMap<Id, ToolStart>,
     spent: Arc<Spent>,
@@ -61,11 +57,6 @@ impl RunControl {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_cut(&self) -> bool {
-        let now = tokio::time::Instant::now().into_std();
-        self.cancel.is_cancelled() || self.deadline.is_some_and(|deadline| deadline <= now)
-    }
-
     fn book(&self) -> Arc<Mutex<Book>> {
         Arc::clone(&self.state().book)
     }
@@ -74,6 +65,7 @@ impl RunControl {
     fn watched(&self, step: u32, model: Arc<dyn LanguageModel>) -> Option<Arc<dyn LanguageModel>> {
         let mut state = self.state();
         state.step = step;
+        state.told = false;
         state.target = Some(model.target().clone());
         state.spent = Arc::default();
         (self.media || self.ledger.is_some() || self.limits.limits_model()).then(|| {
@@ -191,12 +183,8 @@ impl LoopControl for RunControl {
         if quiet(self.inner.on_step_error(&failure)).await == OnError::Retry {
             heard = OnError::Retry;
         }
-        // A run that is cut meanwhile makes no further call, so this is its end.
-        if may_retry && heard == OnError::Retry && !self.is_cut() {
-            return OnError::Retry;
-        }
         self.state().told = true;
-        OnError::Abort
+        if may_retry { heard } else { OnError::Abort }
     }
 
     async fn on_end(&self, end: &RunEnd) {

@@ -63,6 +63,7 @@ mod observers;
 mod progress;
 mod prompt;
 mod reply;
+mod said;
 mod setup;
 mod step_model;
 mod stream;

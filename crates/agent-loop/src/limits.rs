@@ -2,7 +2,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use ai_core::{ToolError, ToolStream, ToolYield};
@@ -162,6 +162,11 @@ impl Timed {
         }
     }
 
+    fn fail(&mut self, late: Late) -> Poll<Option<Result<StreamPart, ModelError>>> {
+        self.over();
+        Poll::Ready(Some(Err(ModelError::new(ErrorClass::Timeout, late.to_string()))))
+    }
+
     fn wait(&mut self, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         if sleep.deadline() != until {
@@ -187,22 +192,26 @@ impl Stream for Timed {
                 this.waiting = None;
                 match &item {
                     Some(Ok(StreamPart::Finish(_))) => this.spent.set(now.saturating_duration_since(started)),
-                    Some(Ok(part)) if part.commits() => {
-                        this.waited = Duration::ZERO;
-                        this.said = true;
+                    Some(Ok(part)) => {
+                        if part.commits() {
+                            this.waited = Duration::ZERO;
+                            this.said = true;
+                        }
+                        // While a model always has something, nobody lets the timer ring.
+                        if let Some((until, late)) = this.next_limit(started, now)
+                            && until <= now
+                        {
+                            return this.fail(late);
+                        }
                     }
-                    Some(Ok(_)) => {}
                     Some(Err(_)) | None => this.over(),
                 }
                 Poll::Ready(item)
             }
             Poll::Pending => {
                 let Some((until, late)) = this.next_limit(started, waiting) else { return Poll::Pending };
-                if this.wait(until, cx).is_pending() {
-                    return Poll::Pending;
-                }
-                this.over();
-                Poll::Ready(Some(Err(ModelError::new(ErrorClass::Timeout, late.to_string()))))
+                ready!(this.wait(until, cx));
+                this.fail(late)
             }
         }
     }
@@ -241,12 +250,17 @@ impl Stream for Limited {
         let this = &mut *self;
         let Some(run) = &mut this.run else { return Poll::Ready(None) };
         let sleep = this.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(this.left)));
-        match run.as_mut().poll_next(cx) {
-            Poll::Ready(item) => Poll::Ready(item),
-            Poll::Pending => sleep.as_mut().poll(cx).map(|()| {
-                this.run = None;
-                Some(ToolYield::Final(Err(ToolError::timed_out(this.step))))
-            }),
+        let polled = run.as_mut().poll_next(cx);
+        // A tool that always has something so far is late all the same.
+        let late = match polled {
+            Poll::Ready(Some(ToolYield::Preliminary(_))) => Instant::now() >= sleep.deadline(),
+            Poll::Ready(_) => false,
+            Poll::Pending => sleep.as_mut().poll(cx).is_ready(),
+        };
+        if !late {
+            return polled;
         }
+        this.run = None;
+        Poll::Ready(Some(ToolYield::Final(Err(ToolError::timed_out(this.step)))))
     }
 }

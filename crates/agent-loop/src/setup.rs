@@ -76,8 +76,6 @@ impl Setup {
             auditing,
             model,
             scope: options.scope.clone(),
-            cancel: options.cancel.clone(),
-            deadline: options.deadline,
             inner: options.control,
             state: Mutex::<State>::default(),
         });

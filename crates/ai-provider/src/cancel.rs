@@ -53,11 +53,10 @@ impl CancelFlag {
     /// the one that is woken.
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_set() {
-            let mut task = self.state.task();
-            match &mut *task {
-                Some(waker) => waker.clone_from(cx.waker()),
-                none => *none = Some(cx.waker().clone()),
-            }
+            let waker = self.state.task().take_if(|waker| !waker.will_wake(cx.waker()));
+            // Outside of the lock: what dropping a waker does may cancel the token.
+            drop(waker);
+            self.state.task().get_or_insert_with(|| cx.waker().clone());
         }
         // It may have been set while the waker was not there yet.
         if self.is_set() { Poll::Ready(()) } else { Poll::Pending }

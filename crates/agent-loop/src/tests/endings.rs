@@ -306,3 +306,22 @@ async fn a_step_that_fails_again_ends_once() {
     ends(&ran, "failed", r#"error {"errorText":"Something went wrong."}"#);
     assert_eq!(ran.only(&["start-step", "reset-step", "finish-step"]).len(), 3);
 }
+
+/// [AL-272]
+#[tokio::test]
+async fn a_panic_of_what_maps_errors_or_makes_ids_shows_what_stands_without_it() {
+    let model = ScriptedModel::new()
+        .reply(Script::tool_reply("a", "fails", "{}"))
+        .reply(Script::new().error(ModelError::new(ErrorClass::Server, SECRET)));
+    let agent = Agent::new(tool_loop(&model))
+        .with_ids(|| panic!("no id"))
+        .with_error_text(|_| panic!("no text"))
+        .with_tool_error_text(|_| panic!("no text"));
+    let ran = run(ask(&agent)).await;
+    assert!(matches!(ran.outcome, Outcome::Failed { .. }));
+    let told = ran.only(&["tool-output-error", "error"]);
+    let texts: Vec<_> = told.iter().map(|chunk| chunk["errorText"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["Something went wrong."; 2]);
+    let UiChunk::Start { message_id: Some(id), .. } = &ran.chunks[0] else { panic!("{:?}", ran.chunks[0]) };
+    assert_eq!(id.len(), 36, "a random one");
+}

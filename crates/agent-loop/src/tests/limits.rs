@@ -1,11 +1,14 @@
 //! How long things may take.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ai_core::run::{BudgetKind, Outcome};
-use ai_provider::{ErrorClass, StreamPart, UnifiedFinish};
+use ai_core::{Tool, ToolContext, ToolLoop, ToolSet, ToolStream, ToolYield};
+use ai_provider::{ErrorClass, FunctionTool, StreamPart, ToolOutput, UnifiedFinish};
 use ai_testkit::{Script, ScriptedModel};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::support::{Ran, agent, ask, run, tool_loop};
@@ -106,4 +109,52 @@ async fn a_step_has_its_time_with_its_tools() {
     assert_eq!(statuses, ["delivery-unknown", "ok"]);
     assert_eq!(tools[0].duration, Duration::from_millis(1500), "what the answer left");
     assert_eq!(started.elapsed(), Duration::from_millis(7500), "the next step has its own");
+}
+
+/// [AL-274]
+#[tokio::test(start_paused = true)]
+async fn a_model_that_always_has_something_is_late_all_the_same() {
+    let words = (0..1000).fold(Script::new(), |script, _| script.text("."));
+    let model = ScriptedModel::new().repeat(words.finish(UnifiedFinish::Stop));
+    let mut running = ask(&agent(&model).with_timeouts(Timeouts::new().with_step(seconds(30))));
+    let mut shown = 0;
+    while running.next().await.is_some() {
+        shown += 1;
+        sleep(seconds(1)).await;
+    }
+    assert_eq!(running.failure().unwrap().message, "the step took longer than 30s");
+    assert!(shown < 40, "{shown}");
+}
+
+/// [AL-274]
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_always_has_something_is_late_all_the_same() {
+    struct Talks;
+    impl Tool for Talks {
+        fn definition(&self) -> FunctionTool {
+            FunctionTool::new("talks", "Never ends.", json!({"type": "object"}))
+        }
+
+        fn execute(&self, _: Value, _: ToolContext) -> ToolStream {
+            Box::pin(stream::repeat_with(|| ToolYield::Preliminary(ToolOutput::Text("…".to_owned()))))
+        }
+    }
+    let model = ScriptedModel::new()
+        .reply(Script::tool_reply("a", "talks", "{}"))
+        .repeat(Script::text_reply("Well."));
+    let (model, tools) = (Arc::new(model), ToolSet::new().with(Talks).unwrap());
+    let agent = Agent::new(ToolLoop::new(model).with_tools(tools))
+        .with_timeouts(Timeouts::new().with_step(seconds(30)));
+    let mut running = ask(&agent);
+    let mut shown = 0;
+    while running.next().await.is_some() {
+        shown += 1;
+        assert!(shown < 100, "it has no end");
+        sleep(seconds(1)).await;
+    }
+    let end = running.run_end().unwrap();
+    assert_eq!(
+        (&end.outcome, end.steps[0].tools[0].status.as_str()),
+        (&Outcome::Finished, "delivery-unknown")
+    );
 }

@@ -1,9 +1,10 @@
 //! Steps that are tried again, and runs that go on later.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ai_core::run::{Outcome, RunSnapshot};
-use ai_core::{Decision, OnError};
+use ai_core::{Approvals, Decision, OnError};
 use ai_provider::{
     CancellationToken, ErrorClass, FailedAttempt, GaveUp, Message, ModelError, Request, RetryError,
     StreamPart, TargetId, ToolCall, UserPart,
@@ -13,7 +14,7 @@ use futures_util::StreamExt;
 
 use super::protocol::check;
 use super::support::{Ran, agent, ask, run, tool_loop};
-use crate::{Agent, AgentEvent, AgentStream, ErrorContext, Hooks, UiChunk, UiProtocol};
+use crate::{Agent, AgentEvent, AgentStream, ErrorContext, Hooks, Timeouts, UiChunk, UiProtocol};
 
 fn broken() -> ModelError {
     ModelError::new(ErrorClass::Transport, "reset")
@@ -249,4 +250,54 @@ async fn an_approval_is_answered_in_the_message_that_asked() {
         ]
     );
     assert_eq!(ran.chunks[0], UiChunk::Start { message_id: None, message_metadata: None });
+}
+
+/// [AL-273]
+#[tokio::test(start_paused = true)]
+async fn the_time_in_which_a_person_decides_keeps_no_step_from_being_tried_again() {
+    let model = ScriptedModel::new()
+        .reply(Script::tool_reply("a", "asks", "{}"))
+        .reply(Script::new().text("It").error(broken()))
+        .reply(Script::text_reply("It is done."));
+    let agent = Agent::new(tool_loop(&model).with_approvals(Approvals::InPlace))
+        .with_timeouts(Timeouts::new().with_total(Duration::from_secs(60)));
+    let (agent, told) = retrying(agent);
+    let mut running = ask(&agent);
+    let handle = running.handle().clone();
+    let decide = async {
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        handle.decide(&"a".into(), Decision::approve()).unwrap();
+    };
+    let read = async { while running.next().await.is_some() {} };
+    futures_util::future::join(decide, read).await;
+    assert_eq!(running.run_end().unwrap().outcome, Outcome::Finished);
+    assert_eq!((told.lock().unwrap().len(), model.requests().len()), (1, 3));
+}
+
+/// [AL-273]
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_told_once_however_the_run_is_cut_meanwhile() {
+    let model = ScriptedModel::new().repeat(Script::new().text("It").error(broken()));
+    for late in [false, true] {
+        let told: Arc<Mutex<u32>> = Arc::default();
+        let (keep, cancel) = (Arc::clone(&told), CancellationToken::new());
+        let cut = cancel.clone();
+        let hooks = Hooks::new().on_error(move |_| {
+            *keep.lock().unwrap() += 1;
+            let cut = cut.clone();
+            async move {
+                match late {
+                    true => tokio::time::sleep(Duration::from_secs(2)).await,
+                    false => cut.cancel(),
+                }
+                Ok(OnError::Retry)
+            }
+        });
+        let limits = Timeouts::new().with_total(Duration::from_secs(1));
+        let agent = agent(&model).with_hooks(hooks).with_timeouts(limits);
+        let ran = run(agent.stream([Message::user("Go.")], cancel)).await;
+        assert!(matches!(ran.outcome, Outcome::Failed { .. }), "{late}: {:?}", ran.outcome);
+        assert_eq!(*told.lock().unwrap(), 1, "{late}");
+    }
+    assert_eq!(model.requests().len(), 2, "none was tried again");
 }

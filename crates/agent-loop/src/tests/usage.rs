@@ -272,3 +272,19 @@ async fn each_reported_attempt_has_its_row_with_the_key_it_used() {
     let keys = [&entries[0].answered[0], &entries[0].abandoned[0]].map(|row| row.key.clone().unwrap());
     assert_eq!(keys, [KeyLabel::from("two"), KeyLabel::from("one")]);
 }
+
+/// [AL-272]
+#[tokio::test]
+async fn a_panic_of_the_price_list_costs_no_run() {
+    let model = ScriptedModel::new()
+        .reply(step(UnifiedFinish::Stop, usage(Some(3), Some(5))))
+        .repeat(Script::new().text("Half").hang());
+    let (agent, entries) = kept(agent(&model).with_usage_metadata(true).with_costs(|_, _| panic!("no list")));
+    let ran = run(ask(&agent)).await;
+    assert!(matches!(ran.last(), UiChunk::Finish { .. }));
+    assert_eq!(metadata(&ran)[0]["usage"]["totalTokens"], 8);
+    assert_eq!(metadata(&ran)[0].get("cost"), None, "it is unknown");
+    let entries = entries.lock().unwrap();
+    assert_eq!((entries.len(), rows(&entries[0].answered)), (1, vec![(1, 1, "answered", Some(8))]));
+    assert_eq!(entries[0].answered[0].cost, None);
+}

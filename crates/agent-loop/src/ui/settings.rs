@@ -5,6 +5,7 @@ use ai_provider::{ErrorRecord, ToolOutput, ToolResult};
 use uuid::Uuid;
 
 use super::level::UiProtocol;
+use crate::said::said;
 
 /// The text that stands for an error: the details of a server are not for browsers.
 pub(crate) const MASKED: &str = "Something went wrong.";
@@ -27,18 +28,20 @@ pub(crate) struct UiSettings {
 impl UiSettings {
     /// An id for something that has none.
     pub(crate) fn new_id(&self) -> String {
-        self.ids.as_ref().map_or_else(|| Uuid::new_v4().to_string(), |new_id| new_id())
+        let given = self.ids.as_ref().and_then(|new_id| said("ids", || new_id()));
+        given.unwrap_or_else(|| Uuid::new_v4().to_string())
     }
 
     pub(crate) fn error_text(&self, error: &ErrorRecord) -> String {
-        self.error_text.as_ref().map_or_else(|| MASKED.to_owned(), |text| text(error))
+        let mapped = self.error_text.as_ref().and_then(|text| said("error text", || text(error)));
+        mapped.unwrap_or_else(|| MASKED.to_owned())
     }
 
     /// What a provider says of its own tools it says to be read; what a tool of this side says may hold
     /// anything.
     pub(crate) fn tool_error_text(&self, result: &ToolResult) -> String {
         match &self.tool_error_text {
-            Some(text) => text(result),
+            Some(text) => said("tool error text", || text(result)).unwrap_or_else(|| MASKED.to_owned()),
             None if result.provider_executed => plain(&result.output),
             None => MASKED.to_owned(),
         }

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use ai_provider::{TargetId, Usage};
 
+use crate::said::said;
+
 /// What one model call cost, as far as it is known.
 #[derive(Clone, Default)]
 pub(crate) struct Costs(Option<Arc<Asked>>);
@@ -26,7 +28,8 @@ impl Costs {
     }
 
     pub(crate) fn of(&self, target: &TargetId, usage: &Usage) -> Option<f64> {
-        self.0.as_ref().and_then(|cost| cost(target, usage)).filter(|cost| cost.is_finite())
+        let cost = self.0.as_ref()?;
+        said("costs", || cost(target, usage))?.filter(|cost| cost.is_finite())
     }
 }
 

@@ -7,6 +7,8 @@ pub(super) struct StablePrefix {
     stable: usize,
     /// Where the first line that was not looked at begins.
     next: usize,
+    /// How far that line was searched for its end.
+    searched: usize,
     open: Open,
     after_blank: bool,
 }
@@ -45,13 +47,14 @@ impl StablePrefix {
 
     /// Takes the text as far as it has come, which begins with what was taken before.
     pub(super) fn advance(&mut self, text: &str) {
-        while let Some(rest) = text.get(self.next..) {
-            let Some(end) = rest.find('\n') else { return };
-            let line = rest.get(..end).unwrap_or_default();
-            let start = self.next;
-            self.next += end + 1;
+        while let Some(end) = text.get(self.searched..).and_then(|rest| rest.find('\n')) {
+            let (start, end) = (self.next, self.searched + end);
+            let line = text.get(start..end).unwrap_or_default();
+            self.next = end + 1;
+            self.searched = self.next;
             self.line(line.trim_end(), start, self.next);
         }
+        self.searched = text.len();
     }
 
     fn line(&mut self, line: &str, start: usize, end: usize) {

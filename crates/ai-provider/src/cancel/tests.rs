@@ -19,6 +19,7 @@ fn task() -> (Arc<Count>, Waker) {
     (Arc::clone(&count), Waker::from(count))
 }
 
+/// [PV-97]
 #[test]
 fn a_flag_is_set_as_soon_as_cancel_returns() {
     let parent = CancellationToken::new();
@@ -30,6 +31,7 @@ fn a_flag_is_set_as_soon_as_cancel_returns() {
     assert!(CancelFlag::new(&token).is_set(), "of a token that was cancelled before");
 }
 
+/// [PV-97]
 #[test]
 fn the_task_that_polled_last_is_woken_once() {
     let token = CancellationToken::new();
@@ -44,6 +46,7 @@ fn the_task_that_polled_last_is_woken_once() {
     assert_eq!(flag.poll(&mut Context::from_waker(&two)), Poll::Ready(()));
 }
 
+/// [PV-97]
 #[test]
 fn a_flag_that_is_gone_wakes_nobody() {
     let token = CancellationToken::new();
@@ -56,7 +59,7 @@ fn a_flag_that_is_gone_wakes_nobody() {
     assert_eq!((count.0.load(Ordering::SeqCst), Arc::strong_count(&count)), (0, 1));
 }
 
-/// Whatever the order of the two, the task hears of the cancel.
+/// [PV-97] Whatever the order of the two, the task hears of the cancel.
 #[test]
 fn no_cancel_is_missed_by_a_poll_beside_it() {
     for _ in 0..2_000 {

@@ -80,3 +80,21 @@ proptest! {
         prop_assert_eq!(stable(&format!("{}{whole}", &text[..prefix])).len(), prefix + alone);
     }
 }
+
+/// [AL-275]
+#[test]
+fn a_long_line_is_searched_once() {
+    let (mut prefix, mut text) = (StablePrefix::default(), String::from("One\n\n"));
+    for _ in 0..1_000 {
+        text.push_str("word ");
+        prefix.advance(&text);
+        // What was searched is not looked at again: an end of line put there is not seen.
+        assert_eq!((prefix.searched, prefix.len()), (text.len(), 5));
+    }
+    let hidden = text.replacen("word word ", "word\n\nword", 1);
+    prefix.advance(&hidden);
+    assert_eq!(prefix.len(), 5);
+    text.push_str("end\n\n");
+    prefix.advance(&text);
+    assert_eq!(prefix.len(), text.len());
+}
