@@ -6,7 +6,7 @@ use std::path::Path;
 use agent_loop::{Agent, Timeouts};
 use ai_core::run::ApprovalVerdict;
 use ai_core::{Approvals, ToolLoop, ToolSet};
-use ai_provider::{TargetId, Usage};
+use ai_provider::{Capabilities, TargetId, Usage};
 
 use crate::config::{Approval, ApprovalConfig, TimeoutsConfig, ToolsConfig};
 use crate::failure::Failure;
@@ -29,12 +29,12 @@ impl Assembly {
     ///
     /// # Errors
     /// If the model cannot be made, or the root folder cannot be opened.
-    pub(crate) async fn of(setup: Setup) -> Result<Self, Failure> {
+    pub(crate) async fn of(setup: Setup, approvals: Approvals) -> Result<Self, Failure> {
         let root = setup.root.as_deref().map(|folder| open(folder, &setup.tool_limits)).transpose()?;
         let tools = tool_set(&setup.tools, root).map_err(|error| Failure::new(error.to_string()))?;
         let mut tool_loop = ToolLoop::new(models::model(&setup).await?)
             .with_tools(tools)
-            .with_approvals(Approvals::InPlace)
+            .with_approvals(approvals)
             .with_step_cap(setup.max_steps)
             .with_settings(setup.settings)
             .with_extra_body(models::extra_body(&setup.model));
@@ -72,6 +72,11 @@ impl Assembly {
     /// What is asked first.
     pub(crate) fn target(&self) -> &TargetId {
         self.tool_loop.model().target()
+    }
+
+    /// What the model can do that is asked first.
+    pub(crate) fn capabilities(&self) -> &Capabilities {
+        self.tool_loop.model().capabilities()
     }
 
     /// What a call cost, as far as it is known.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ai::openai::Dialect;
@@ -62,6 +63,18 @@ In the conversation:
 A line that begins with // is a question that begins with /. If standard input is no terminal, each line of it is \
 a question.")]
     Talk,
+    /// Serve a page to chat with, and the interface that useChat speaks
+    #[command(after_help = "\
+Examples:
+  chat serve
+      A page at http://127.0.0.1:8420/ for this machine; conversations are kept in ~/.local/share/chat/chat.db.
+  chat serve --model openai:gpt-4.1-mini --listen 127.0.0.1:3000
+  chat serve --memory
+      Conversations end with the program.
+
+Who listens where others can reach it needs a token: serve.token in the configuration file. Ctrl-C lets running answers \
+end; twice, it ends at once.")]
+    Serve(Serve),
     /// MCP servers of the configuration file
     #[command(subcommand)]
     Mcp(Mcp),
@@ -77,6 +90,17 @@ Each line begins with what --model takes. Without --provider the provider is tha
     /// Check the configuration file, or show an example of one
     #[command(subcommand)]
     Config(ConfigCommand),
+}
+
+/// `chat serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address to listen on; port 0 takes any that is free [default: 127.0.0.1:8420]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Keep conversations in memory only
+    #[arg(long)]
+    pub(crate) memory: bool,
 }
 
 /// `chat mcp`.

@@ -102,7 +102,7 @@ impl Failure {
     }
 }
 
-fn sentence(class: ErrorClass) -> &'static str {
+pub(crate) fn sentence(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::RateLimit => "the server takes no more requests for now",
         ErrorClass::Quota => "the credit or plan of the account is used up",

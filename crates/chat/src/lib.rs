@@ -12,7 +12,7 @@
 //! | `tools` | clock, calculator, files under one folder |
 //! | `session`, `ask`, `talk` | one answer; one question; a conversation |
 //! | `mcp`, `consent` | tools of MCP servers; whether a tool with effects may run |
-//! | `serve` | the page of the HTTP server |
+//! | `serve` | the HTTP server, and its page |
 //! | `render`, `view`, `failure` | what the user sees of all that |
 
 mod ask;
@@ -78,7 +78,11 @@ pub fn run() -> ExitCode {
 }
 
 fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let mut builder = match command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the program cannot start: {error}")))?;
@@ -90,6 +94,7 @@ fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure>
             Command::Models(models) => {
                 catalogue::list(models, &cli.options.flags(), &configured(cli, path)?).await.map(|()| 0)
             }
+            Command::Serve(serve) => serve::serve(&cli.options, serve, &configured(cli, path)?, view).await,
             Command::Mcp(Mcp::List) => mcp::show(&configured(cli, path)?, view).await,
             Command::Ask(_) | Command::Talk => {
                 let session = Session::open(&cli.options, &configured(cli, path)?, view).await?;

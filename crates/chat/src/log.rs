@@ -11,7 +11,7 @@ use crate::config::{LogFormat, TracingConfig};
 use crate::failure::Failure;
 
 /// The modules of our own layers.
-const OURS: [&str; 10] = [
+const OURS: [&str; 12] = [
     "agent_loop",
     "ai",
     "ai_anthropic",
@@ -22,6 +22,8 @@ const OURS: [&str; 10] = [
     "ai_openai",
     "chat",
     "retry",
+    "stream_manager",
+    "stream_store_sqlite",
 ];
 
 /// Logs what happens, to standard error or to a file: what `RUST_LOG` asks for, else `-v`, else the configuration.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_loop::{AgentEvent, AgentStream, UiChunk};
-use ai_core::RunOptions;
+use ai_core::{Approvals, RunOptions};
 use ai_mcp::McpServers;
 use ai_provider::{CancellationToken, ErrorClass, Message};
 use futures_util::StreamExt;
@@ -61,7 +61,7 @@ impl Session {
         let setup =
             merge(&options.flags(), config, key).map_err(|error| Failure::usage(error.to_string()))?;
         let (chosen, consent) = (setup.chosen, Consent::new(options.yes));
-        let assembly = Assembly::of(setup).await?;
+        let assembly = Assembly::of(setup, Approvals::InPlace).await?;
         let servers = mcp::connect(config).await?;
         for missing in mcp::missing(&servers) {
             view.note(&missing).map_err(Failure::of_screen)?;

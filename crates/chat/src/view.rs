@@ -134,6 +134,13 @@ impl View {
         self.screen.note(text)
     }
 
+    /// Where the server is: alone on standard output, for people and for programs that started it.
+    pub(crate) fn serves(&mut self, address: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{address}")?;
+        out.flush()
+    }
+
     /// What an answer took, on a line of its own; chunks alone go without.
     pub(crate) fn summary(&mut self, summary: &Summary<'_>) -> io::Result<()> {
         if self.json { Ok(()) } else { self.note(&format!("[{}]", summary_line(summary))) }

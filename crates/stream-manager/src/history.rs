@@ -26,6 +26,33 @@ pub(crate) fn path<'a>(conversation: &'a Conversation, leaf: &RowId) -> Option<V
     Some(path)
 }
 
+impl Conversation {
+    /// The rows of the conversation as it stands, in order: those that lead to its end, and the answers of other models
+    /// beside them. Answers that were asked for anew, and what followed them, are left out.
+    pub fn shown(&self) -> Vec<&Row> {
+        let mut shown = Vec::new();
+        for row in leaf(self).and_then(|leaf| path(self, &leaf.id)).unwrap_or_default() {
+            if row.author != Author::Assistant {
+                shown.push(row);
+                continue;
+            }
+            // Of each place the latest: an answer may be replaced while others of its turn are still written.
+            let mut beside: Vec<&Row> = Vec::new();
+            for other in self.rows.iter().filter(|other| is_beside(row, other)) {
+                beside.retain(|known| known.slot != other.slot);
+                beside.push(other);
+            }
+            beside.sort_by_key(|row| row.slot);
+            shown.extend(beside);
+        }
+        shown
+    }
+}
+
+fn is_beside(row: &Row, other: &Row) -> bool {
+    other.author == Author::Assistant && other.parent == row.parent && other.turn == row.turn
+}
+
 /// The row that a conversation goes on from: the latest; of several answers to one message, the first that is complete.
 pub(crate) fn leaf(conversation: &Conversation) -> Option<&Row> {
     let last = conversation.rows.last()?;
