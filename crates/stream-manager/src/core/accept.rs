@@ -75,7 +75,7 @@ impl Topic {
             }
             InputBody::Regenerate { row } | InputBody::Append { beside: row } => match &self.phase {
                 Phase::Idle => Ok(()),
-                Phase::Live(turn) if turn.stop.is_none() => self.may_join(input, row),
+                Phase::Live(_) => self.may_join(input, row),
                 _ => Err(Refusal::TopicBusy),
             },
             body @ (InputBody::Approval { .. } | InputBody::ToolResult { .. }) => self.may_answer(body),
@@ -84,18 +84,26 @@ impl Topic {
 
     /// Whether a model may be added to the running turn, or put in the place of one.
     fn may_join(&self, input: &Input, row: &RowId) -> Result<(), Refusal> {
-        let Some(turn) = self.live() else { return Err(Refusal::TopicBusy) };
+        let Some(turn) = self.live().filter(|turn| turn.stop.is_none()) else {
+            return Err(Refusal::TopicBusy);
+        };
         let Some(slot) = turn.slots.iter().find(|slot| slot.row == *row) else {
             return Err(Refusal::TopicBusy);
         };
-        match input.body.known() {
-            Some(InputBody::Append { .. }) => match input.models.as_slice() {
-                [model] if turn.slots.iter().all(|slot| slot.model.as_ref() != Some(model)) => Ok(()),
-                [_] => Err(Refusal::DuplicateModel),
-                _ => Err(Refusal::NoSuchModel),
-            },
+        let append = matches!(input.body.known(), Some(InputBody::Append { .. }));
+        let mut others = turn.slots.iter().filter(|other| append || other.row != *row);
+        match input.models.as_slice() {
+            [model] if others.any(|other| other.model.as_ref() == Some(model)) => {
+                return Err(Refusal::DuplicateModel);
+            }
+            [_] => {}
+            [] if !append => {}
+            _ => return Err(Refusal::NoSuchModel),
+        }
+        match &slot.phase {
+            _ if append => Ok(()),
             // A row that is still written, or waits, is stopped before it is answered anew.
-            _ if matches!(&slot.phase, SlotPhase::Settled(ending) if ending.waits.is_none()) => Ok(()),
+            SlotPhase::Settled(ending) if ending.waits.is_none() => Ok(()),
             _ => Err(Refusal::TopicBusy),
         }
     }
@@ -145,11 +153,14 @@ impl Topic {
                 self.take_in(ticket, stored, head.when_live, out);
             }
         }
+        if matches!(self.phase, Phase::Idle) {
+            self.delete_if_asked(out);
+        }
     }
 
     /// Whether an input was written down without this topic having heard of it: the answer of the store was lost.
     fn is_forgotten(&self, accepted: &Accepted, id: &InputId) -> bool {
-        accepted.fate == Known::Is(Fate::Queued) && !self.knows(id)
+        accepted.fate == Known::Is(Fate::Queued) && !self.knows(id) && !self.inbox.gave_back(id)
     }
 
     /// Whether an input waits here, or is on its way into the conversation.
@@ -168,7 +179,13 @@ impl Topic {
     }
 
     fn take_in(&mut self, ticket: Ticket, stored: StoredInput, when_live: WhenLive, out: &mut Reaction) {
-        if self.admission == Admission::Closed || self.deleting.is_some() {
+        if self.deleting.is_some() {
+            // It goes with the topic.
+            self.tell_returned(&[stored.input.id], ReturnReason::Deleted, out);
+            out.refuse(ticket, Refusal::NotAdmitting);
+            return;
+        }
+        if self.admission == Admission::Closed {
             self.return_now(std::slice::from_ref(&stored), ReturnReason::ShutDown, out);
             out.refuse(ticket, Refusal::NotAdmitting);
             return;
@@ -212,6 +229,10 @@ impl Topic {
                 out.reply(ticket, Reply::Accepted { seq, turn: Some(turn), duplicate: false });
                 self.steer(stored, out);
             }
+            Phase::Parked(_) if when_live == WhenLive::Interrupt => {
+                self.stop_parked(StopWhy::Replaced, None, out);
+                self.start_with(ticket, stored, out);
+            }
             Phase::Parked(rows) if rows.iter().all(|parked| parked.client) => {
                 self.inbox.starts.push_back(Start { inputs: vec![stored], ticket: Some(ticket) });
                 self.close_parked(out);
@@ -223,23 +244,11 @@ impl Topic {
 
     /// What the user says while a turn runs.
     fn steer(&mut self, stored: StoredInput, out: &mut Reaction) {
-        let redirecting = !self.inbox.redirecting.is_empty();
-        let Some(turn) = self.live() else { return };
-        match turn.slots.as_slice() {
-            [slot] if slot.redirects && matches!(slot.phase, SlotPhase::Running) && slot.stop.is_none() => {
-                let attempt = slot.attempt;
-                // One at a time: the next goes once the fate of this one is known, in the order in which they came.
-                if !redirecting && self.inbox.steers.is_empty() {
-                    self.inbox.redirecting.push(stored.clone());
-                    out.effects.push(Effect::Redirect { attempt, input: stored });
-                } else {
-                    self.inbox.steers.push_back(stored);
-                }
-            }
-            _ => {
-                self.inbox.steers.push_back(stored);
-                self.ask_to_yield(out);
-            }
+        let asked = !self.inbox.steers.is_empty();
+        self.inbox.steers.push_back(stored);
+        // What waits behind others waits for them: it is handed over after them, or they have asked to yield already.
+        if !asked {
+            self.say_what_waits(out);
         }
     }
 

@@ -2,12 +2,11 @@ use super::effect::{Begin, BeginKind, Effect, Planned};
 use super::fact::{NotBegun, Ticket};
 use super::inbox::Start;
 use super::settle::status_of_stop;
+use super::stop::{answers_of, reason_of_stop};
 use super::topic::{Admission, Event, Phase, Reaction, Topic};
 use super::turn::{Ending, ParkedRow, Slot, SlotPhase, Starting, Turn, Waits};
 use crate::port::Reply;
-use crate::record::{
-    AttemptId, Fate, InputBody, InputId, ReturnReason, RowId, RowStatus, StoredInput, Terminal,
-};
+use crate::record::{AttemptId, Fate, InputBody, ReturnReason, RowId, RowStatus, StoredInput, Terminal};
 
 impl Topic {
     /// Begins the next turn that waits, if none runs.
@@ -107,7 +106,7 @@ impl Topic {
                 continue;
             };
             consumed.extend(starting.inputs.iter().map(|stored| stored.input.id.clone()));
-            consumed.extend(starting.parked.iter().flat_map(inputs_of));
+            consumed.extend(starting.parked.iter().flat_map(answers_of));
             if let Some((ticket, seq)) = starting.ticket {
                 out.reply(ticket, Reply::Accepted { seq, turn: Some(id), duplicate: false });
             }
@@ -120,19 +119,22 @@ impl Topic {
             }
         }
         out.fates(&consumed, &Fate::Consumed { turn: id, attempt });
-        self.ask_to_yield(out);
+        self.say_what_waits(out);
     }
 
     pub(super) fn not_begun(&mut self, attempt: AttemptId, why: NotBegun, now: u64, out: &mut Reaction) {
         let Some(turn) = self.live_mut() else { return self.drop_stale() };
-        let stopped = turn.stop;
         let Some(slot) = turn.slots.iter_mut().find(|slot| slot.starting(attempt).is_some()) else {
             return self.drop_stale();
         };
-        let stopped = stopped.or(slot.stop);
+        let stopped = turn.stop.or(slot.stop);
         let SlotPhase::Beginning(starting) = &mut slot.phase else { return };
         let starting = std::mem::replace(&mut **starting, Starting::new(attempt));
-        let back = if stopped.is_some() { ReturnReason::Stopped } else { ReturnReason::LaunchFailed };
+        let back = stopped.map_or(ReturnReason::LaunchFailed, reason_of_stop);
+        if turn.stop.is_some() {
+            // They waited before all that was given back when the stop came.
+            turn.returned.splice(0..0, starting.inputs.iter().map(|stored| stored.input.clone()));
+        }
         if let Some((ticket, _)) = starting.ticket {
             match why {
                 NotBegun::Refused(why) => out.refuse(ticket, why),
@@ -143,20 +145,17 @@ impl Topic {
             // What the row has is durable; it ends as failed, with all that waits for it.
             slot.attempt = from;
             slot.earlier.pop();
-            let status = status_of_stop(stopped).unwrap_or(RowStatus::Failed);
-            let returned = starting.inputs.into_iter().map(|stored| (stored.input.id, back)).collect();
-            self.settle_slot(from, status, None, returned, out);
-            return;
+            let mut ending = Ending::new(status_of_stop(stopped).unwrap_or(RowStatus::Failed));
+            ending.returned = starting.inputs.into_iter().map(|stored| (stored.input.id, back)).collect();
+            slot.orphaned = starting.orphaned;
+            return self.settle_slot(from, ending, out);
         }
         let mut inputs: Vec<_> = starting.inputs.into_iter().map(|stored| stored.input.id).collect();
-        inputs.extend(starting.parked.iter().flat_map(inputs_of));
-        if !inputs.is_empty() {
-            out.fates(&inputs, &Fate::Returned { why: back });
-            out.effects.push(Effect::Return { inputs, why: back });
-        }
+        inputs.extend(starting.parked.iter().flat_map(answers_of));
         if let Some(parked) = starting.parked {
             // It waits as before, for other answers.
             slot.attempt = parked.attempt;
+            slot.sealed = true;
             let mut ending = Ending::new(RowStatus::AwaitingApproval);
             let calls = parked.calls.into_iter().map(|(call, _)| call).collect();
             ending.waits = Some(Waits { calls, client: parked.client });
@@ -166,12 +165,10 @@ impl Topic {
         } else {
             turn.slots.retain(|slot| slot.starting(attempt).is_none());
         }
+        self.return_ids(inputs, back, out);
+        self.return_what_waits(out);
         self.finish_if_settled(now, out);
     }
-}
-
-fn inputs_of(parked: &ParkedRow) -> impl Iterator<Item = InputId> {
-    parked.calls.iter().filter_map(|(_, answer)| answer.as_ref().map(|(input, _)| input.clone()))
 }
 
 /// The row a new answer is written to: unique in its topic as its first attempt is.

@@ -3,7 +3,10 @@ use std::collections::VecDeque;
 use super::effect::BeginKind;
 use super::fact::Ticket;
 use crate::port::WhenLive;
-use crate::record::{Input, InputBody, InputId, RowId, StoredInput};
+use crate::record::{AttemptId, Input, InputBody, InputId, RowId, StoredInput};
+
+/// How many inputs that went back are remembered. As many as can wait: one stop gives back no more.
+const GIVEN_BACK: usize = 256;
 
 /// What was said and is not used yet.
 #[derive(Clone, Debug, Default)]
@@ -12,10 +15,13 @@ pub(super) struct Inbox {
     pub(super) accepting: VecDeque<Accepting>,
     /// For the running turn.
     pub(super) steers: VecDeque<StoredInput>,
-    /// Handed to the driver of the running turn, which has not said yet what became of them.
-    pub(super) redirecting: Vec<StoredInput>,
+    /// Handed to the driver of an attempt, which has not said yet what became of it. Whether it is used is known for
+    /// certain once the end of that attempt is written, not before.
+    pub(super) redirecting: Option<(AttemptId, StoredInput)>,
     /// For turns of their own.
     pub(super) starts: VecDeque<Start>,
+    /// What went back lately. The store may not know it yet, and one of these sent again is not new.
+    given_back: VecDeque<InputId>,
 }
 
 /// An input that is being written down.
@@ -59,17 +65,40 @@ impl Start {
 impl Inbox {
     pub(super) fn len(&self) -> usize {
         let starts: usize = self.starts.iter().map(|start| start.inputs.len()).sum();
-        self.steers.len() + self.redirecting.len() + starts
+        self.steers.len() + usize::from(self.redirecting.is_some()) + starts
     }
 
     pub(super) fn has(&self, id: &InputId) -> bool {
         let starts = self.starts.iter().flat_map(|start| &start.inputs);
-        self.steers.iter().chain(&self.redirecting).chain(starts).any(|stored| stored.input.id == *id)
+        let handed = self.redirecting.iter().map(|(_, stored)| stored);
+        self.steers.iter().chain(handed).chain(starts).any(|stored| stored.input.id == *id)
     }
 
-    /// Takes everything that waits.
+    pub(super) fn give_back(&mut self, id: InputId) {
+        if self.given_back.len() == GIVEN_BACK {
+            self.given_back.pop_front();
+        }
+        self.given_back.push_back(id);
+    }
+
+    pub(super) fn gave_back(&self, id: &InputId) -> bool {
+        self.given_back.contains(id)
+    }
+
+    /// Takes what was handed to this attempt, if nothing is known of it.
+    pub(super) fn take_handed(&mut self, attempt: AttemptId) -> Option<StoredInput> {
+        self.redirecting.take_if(|(to, _)| *to == attempt).map(|(_, stored)| stored)
+    }
+
+    /// The same, if it is this input.
+    pub(super) fn take_handed_as(&mut self, attempt: AttemptId, id: &InputId) -> Option<StoredInput> {
+        let handed = self.redirecting.take_if(|(to, stored)| *to == attempt && stored.input.id == *id);
+        handed.map(|(_, stored)| stored)
+    }
+
+    /// Takes everything that waits, but for what is handed to a driver.
     pub(super) fn drain(&mut self) -> Vec<StoredInput> {
-        let mut all: Vec<_> = self.redirecting.drain(..).chain(self.steers.drain(..)).collect();
+        let mut all: Vec<_> = self.steers.drain(..).collect();
         all.extend(self.starts.drain(..).flat_map(|start| start.inputs));
         all.sort_by_key(|stored| stored.seq);
         all

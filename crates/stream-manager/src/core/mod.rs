@@ -16,6 +16,9 @@ mod stop;
 mod topic;
 mod turn;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use effect::{Begin, BeginKind, Effect, Planned, Settle};
 pub(crate) use fact::{End, Fact, NotAccepted, NotBegun, StopWhy, Ticket};
 pub(crate) use recover::Found;

@@ -1,5 +1,5 @@
 use super::inbox::Start;
-use super::topic::{Admission, LastTurn, Phase, Reaction, Topic};
+use super::topic::{LastTurn, Phase, Reaction, Topic};
 use super::turn::ParkedRow;
 use crate::record::{InputBody, Queue, ReturnReason, StoredInput, TopicState, TurnId};
 use crate::source::CallAnswer;
@@ -62,10 +62,9 @@ impl Topic {
         self.return_now(&back, ReturnReason::Interrupted, &mut out);
         if !parked.is_empty() {
             self.phase = Phase::Parked(parked);
-            out.effects.push(super::effect::Effect::AwaitDecision);
         }
-        self.admission = Admission::Open;
         self.resume_answered(&mut out);
+        self.await_decision(&mut out);
         self.try_start(&mut out);
         self.publish(&mut out);
         out

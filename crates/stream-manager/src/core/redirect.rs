@@ -1,6 +1,7 @@
 use super::effect::Effect;
+use super::stop::reason_of_stop;
 use super::topic::{Reaction, Topic};
-use super::turn::SlotPhase;
+use super::turn::{Slot, SlotPhase, Turn};
 use crate::record::{AttemptId, Fate, InputId};
 
 impl Topic {
@@ -10,40 +11,85 @@ impl Topic {
         if turn.slot(attempt).is_none() {
             return self.drop_stale();
         }
-        self.inbox.redirecting.retain(|stored| !inputs.contains(&stored.input.id));
-        out.fates(inputs, &Fate::Consumed { turn: id, attempt });
-        self.redirect_next(attempt, out);
+        // One that was to go back with the end of the attempt is used all the same: the claim came first.
+        let mut used = Vec::new();
+        for input in inputs {
+            let handed = self.inbox.take_handed_as(attempt, input).is_some();
+            let claimed = self.live_mut().is_some_and(|turn| unreturn(turn, input));
+            if handed || claimed {
+                used.push(input.clone());
+            }
+        }
+        if used.is_empty() {
+            return self.drop_stale();
+        }
+        out.fates(&used, &Fate::Consumed { turn: id, attempt });
+        self.say_what_waits(out);
     }
 
     pub(super) fn not_redirected(&mut self, attempt: AttemptId, inputs: &[InputId], out: &mut Reaction) {
         if self.live_mut().and_then(|turn| turn.slot(attempt)).is_none() {
             return self.drop_stale();
         }
-        let mut back = Vec::new();
-        let mut at = 0;
-        while let Some(stored) = self.inbox.redirecting.get(at) {
-            if inputs.contains(&stored.input.id) {
-                back.push(self.inbox.redirecting.remove(at));
-            } else {
-                at += 1;
-            }
+        let refused =
+            self.inbox.redirecting.as_ref().is_some_and(|(_, stored)| inputs.contains(&stored.input.id));
+        if !refused {
+            return self.drop_stale();
         }
-        for stored in back.into_iter().rev() {
-            self.inbox.steers.push_front(stored);
-        }
+        self.resolve_handed(attempt);
         self.ask_to_yield(out);
     }
 
-    fn redirect_next(&mut self, attempt: AttemptId, out: &mut Reaction) {
-        let running = self.live_mut().and_then(|turn| turn.slot(attempt)).is_some_and(|slot| {
-            slot.redirects && matches!(slot.phase, SlotPhase::Running) && slot.stop.is_none()
-        });
-        if running
-            && self.inbox.redirecting.is_empty()
-            && let Some(input) = self.inbox.steers.pop_front()
-        {
-            self.inbox.redirecting.push(input.clone());
-            out.effects.push(Effect::Redirect { attempt, input });
+    /// What was handed to an attempt, and not taken up, waits as before, or goes back if the turn is being stopped.
+    pub(super) fn resolve_handed(&mut self, attempt: AttemptId) {
+        let Some(stored) = self.inbox.take_handed(attempt) else { return };
+        match self.live_mut() {
+            Some(Turn { stop: Some(why), returned, returning, .. }) => {
+                returning.push((stored.input.id.clone(), reason_of_stop(*why)));
+                // It was said before all that was given back when the stop came.
+                returned.insert(0, stored.input);
+            }
+            _ => self.inbox.steers.push_front(stored),
         }
     }
+
+    /// Hands the next steer to the driver, if there is one that takes input up; else asks to yield to it.
+    pub(super) fn say_what_waits(&mut self, out: &mut Reaction) {
+        match self.live().and_then(driven) {
+            Some(attempt) => {
+                // One at a time: the next goes once the fate of this one is known, in the order in which they came.
+                if self.inbox.redirecting.is_none()
+                    && let Some(input) = self.inbox.steers.pop_front()
+                {
+                    self.inbox.redirecting = Some((attempt, input.clone()));
+                    out.effects.push(Effect::Redirect { attempt, input });
+                }
+            }
+            None => self.ask_to_yield(out),
+        }
+    }
+}
+
+/// The only attempt of a turn, if it runs and its driver takes input up.
+fn driven(turn: &Turn) -> Option<AttemptId> {
+    match turn.slots.as_slice() {
+        [Slot { redirects: true, phase: SlotPhase::Running, stop: None, attempt, .. }] => Some(*attempt),
+        _ => None,
+    }
+}
+
+/// Takes an input out of what goes back. Whether it was there.
+fn unreturn(turn: &mut Turn, input: &InputId) -> bool {
+    let endings = turn.slots.iter_mut().filter_map(|slot| match &mut slot.phase {
+        SlotPhase::Settling(ending) | SlotPhase::Blocked(ending) => Some(&mut ending.returned),
+        _ => None,
+    });
+    let mut found = false;
+    for returned in endings.chain([&mut turn.returning]) {
+        let before = returned.len();
+        returned.retain(|(known, _)| known != input);
+        found |= returned.len() < before;
+    }
+    turn.returned.retain(|returned| !found || returned.id != *input);
+    found
 }

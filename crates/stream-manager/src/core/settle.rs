@@ -2,9 +2,9 @@ use super::begin::planned;
 use super::effect::{Begin, BeginKind, Effect, Settle};
 use super::fact::{End, StopWhy};
 use super::topic::{Admission, Event, LastTurn, Phase, Reaction, Topic, active};
-use super::turn::{Ending, ParkedRow, Slot, SlotPhase, Starting, Waits};
+use super::turn::{Ending, ParkedRow, Slot, SlotPhase, Starting, Turn, Waits};
 use crate::port::Reply;
-use crate::record::{AttemptId, Fate, InputId, ReturnReason, RowStatus, Terminal, TopicState, TurnId};
+use crate::record::{AttemptId, ReturnReason, RowStatus, Terminal, TopicState, TurnId};
 
 impl Topic {
     pub(super) fn spoke(&mut self, attempt: AttemptId, _out: &mut Reaction) {
@@ -15,99 +15,74 @@ impl Topic {
     }
 
     pub(super) fn ended(&mut self, attempt: AttemptId, end: End, out: &mut Reaction) {
-        let admission = self.admission;
-        let waiting = self.inbox.redirecting.drain(..).collect::<Vec<_>>();
-        for stored in waiting.into_iter().rev() {
-            self.inbox.steers.push_front(stored);
-        }
-        let steered = !self.inbox.steers.is_empty();
+        let steered = !self.inbox.steers.is_empty() || self.inbox.redirecting.is_some();
+        let goes_on = steered && self.admission == Admission::Open;
         let Some(turn) = self.live_mut() else { return self.drop_stale() };
         let single = turn.slots.len() == 1;
         let stop = turn.stop;
         let Some(slot) = turn.slot(attempt).filter(|slot| matches!(slot.phase, SlotPhase::Running)) else {
             return self.drop_stale();
         };
-        let stop = stop.or(slot.stop);
-        let goes_on = steered && single && stop.is_none() && admission == Admission::Open;
-        let limited = end == End::Limited;
-        let (status, waits) = match end {
-            End::Complete if goes_on => (RowStatus::Open, None),
-            End::Complete => (RowStatus::Complete, None),
-            End::Awaiting { calls } if stop.is_none() => {
-                (RowStatus::AwaitingApproval, Some(Waits { calls, client: false }))
-            }
-            End::HandedOver { calls } if stop.is_none() => {
-                (RowStatus::AwaitingApproval, Some(Waits { calls, client: true }))
-            }
-            End::Awaiting { .. } | End::HandedOver { .. } | End::Stopped => {
-                (status_of_stop(stop).unwrap_or(RowStatus::Stopped), None)
-            }
-            End::Limited | End::Failed => (RowStatus::Failed, None),
+        let cut = stop.or(slot.stop);
+        if stop.is_some() {
+            self.resolve_handed(attempt);
+        }
+        // What waits for a person does so beyond a shutdown.
+        let keeps = cut.is_none_or(|why| why == StopWhy::ShutDown);
+        let waiting = |calls, client| {
+            let mut ending = Ending::new(RowStatus::AwaitingApproval);
+            ending.waits = Some(Waits { calls, client });
+            ending
         };
-        self.settle_slot(attempt, status, waits, Vec::new(), out);
-        if limited {
-            self.blame_limit(out);
-        }
-    }
-
-    /// What went back because the turn failed went back because of a limit.
-    fn blame_limit(&mut self, out: &mut Reaction) {
-        for effect in &mut out.effects {
-            if let Effect::Settle(settle) = effect {
-                for (_, why) in &mut settle.returned {
-                    if *why == ReturnReason::Failed {
-                        *why = ReturnReason::StopCondition;
-                    }
-                }
-                let returned = settle.returned.clone();
-                let attempt = settle.attempt;
-                if let Some(slot) = self.live_mut().and_then(|turn| turn.slot(attempt))
-                    && let SlotPhase::Settling(ending) = &mut slot.phase
-                {
-                    ending.returned = returned;
-                }
+        let ending = match end {
+            End::Complete if goes_on && single && cut.is_none() => Ending::new(RowStatus::Open),
+            End::Complete => Ending::new(RowStatus::Complete),
+            End::Awaiting { calls } if keeps => waiting(calls, false),
+            End::HandedOver { calls } if keeps => waiting(calls, true),
+            End::Awaiting { .. } | End::HandedOver { .. } | End::Stopped => {
+                Ending::new(status_of_stop(cut).unwrap_or(RowStatus::Stopped))
             }
-        }
+            End::Limited => Ending { limited: true, ..Ending::new(RowStatus::Failed) },
+            End::Failed => Ending::new(RowStatus::Failed),
+        };
+        self.settle_slot(attempt, ending, out);
     }
 
     /// Chooses the end of an attempt, once, and has it written.
-    pub(super) fn settle_slot(
-        &mut self,
-        attempt: AttemptId,
-        status: RowStatus,
-        waits: Option<Waits>,
-        returned: Vec<(InputId, ReturnReason)>,
-        out: &mut Reaction,
-    ) {
-        let Some(settle) = self.ending(attempt, status, waits, returned) else { return };
-        out.effects.push(Effect::Settle(settle));
+    pub(super) fn settle_slot(&mut self, attempt: AttemptId, ending: Ending, out: &mut Reaction) {
+        let orphaned = self.live_mut().and_then(|turn| turn.slot(attempt)).is_some_and(|slot| slot.orphaned);
+        let Some(settle) = self.ending(attempt, ending) else { return };
+        out.effects.push(if orphaned { Effect::SettleStored(settle) } else { Effect::Settle(settle) });
     }
 
-    pub(super) fn ending(
-        &mut self,
-        attempt: AttemptId,
-        status: RowStatus,
-        waits: Option<Waits>,
-        mut returned: Vec<(InputId, ReturnReason)>,
-    ) -> Option<Settle> {
+    /// Chooses the end of an attempt, with what goes back by it.
+    fn ending(&mut self, attempt: AttemptId, ending: Ending) -> Option<Settle> {
         let turn = self.live_mut()?;
-        let stop = turn.stop;
+        let slot = turn.slots.iter_mut().find(|slot| slot.attempt == attempt)?;
+        let cut = turn.stop.or(slot.stop);
+        let status = ending.status;
+        let mut returned = ending.returned.clone();
+        slot.phase = SlotPhase::Settling(ending);
         returned.append(&mut turn.returning);
-        let slot = turn.slot(attempt)?;
-        let slot_stop = slot.stop;
-        slot.phase = SlotPhase::Settling(Ending { status, waits, returned: Vec::new() });
-        let row = slot.row.clone();
-        let stopped =
-            stop.or(slot_stop).filter(|_| matches!(status, RowStatus::Stopped | RowStatus::Interrupted));
-        if turn.is_silent() && turn.has_failed() && stop.is_none() {
-            let back = self.inbox.drain().into_iter().map(|stored| (stored.input.id, ReturnReason::Failed));
-            returned.extend(back);
+        if let Some(why) = turn.gives_back() {
+            let handed = self.inbox.take_handed(attempt);
+            let back = handed.into_iter().chain(self.inbox.drain());
+            returned.extend(back.map(|stored| (stored.input.id, why)));
         }
         let slot = self.live_mut()?.slot(attempt)?;
         if let SlotPhase::Settling(ending) = &mut slot.phase {
             ending.returned.clone_from(&returned);
         }
-        Some(Settle { attempt, row, status, stop: stopped, returned })
+        let stop = cut.filter(|_| matches!(status, RowStatus::Stopped | RowStatus::Interrupted));
+        Some(Settle { attempt, row: slot.row.clone(), status, stop, returned })
+    }
+
+    /// What waits goes back now, if the turn has turned out to be no answer without a settlement to come.
+    pub(super) fn return_what_waits(&mut self, out: &mut Reaction) {
+        if let Some(why) = self.live().and_then(Turn::gives_back) {
+            let waiting = self.inbox.drain();
+            self.return_now(&waiting, why, out);
+        }
     }
 
     pub(super) fn persisted(&mut self, attempt: AttemptId, now: u64, out: &mut Reaction) {
@@ -119,12 +94,14 @@ impl Topic {
             _ => return self.drop_stale(),
         };
         for (input, why) in &ending.returned {
-            out.fates([input], &Fate::Returned { why: *why });
+            self.tell_returned(std::slice::from_ref(input), *why, out);
         }
+        self.resolve_handed(attempt);
         if ending.status == RowStatus::Open {
             self.go_on(attempt, turn_id, out);
             return;
         }
+        let Some(slot) = self.live_mut().and_then(|turn| turn.slot(attempt)) else { return };
         slot.phase = SlotPhase::Settled(ending);
         self.seal(attempt, out);
         self.finish_if_settled(now, out);
@@ -132,10 +109,12 @@ impl Topic {
 
     /// The row goes on with what the user said, if that still waits.
     fn go_on(&mut self, attempt: AttemptId, turn_id: TurnId, out: &mut Reaction) {
-        let stop = self.live().and_then(|turn| turn.stop);
+        let Some(turn) = self.live_mut() else { return };
+        let stop = turn.stop;
+        let stop = stop.or(turn.slot(attempt).and_then(|slot| slot.stop));
         if stop.is_some() || self.inbox.steers.is_empty() || self.admission != Admission::Open {
             let status = status_of_stop(stop).unwrap_or(RowStatus::Complete);
-            self.settle_slot(attempt, status, None, Vec::new(), out);
+            self.settle_slot(attempt, Ending::new(status), out);
             return;
         }
         let inputs: Vec<_> = self.inbox.steers.drain(..).collect();
@@ -155,7 +134,8 @@ impl Topic {
     fn seal(&mut self, attempt: AttemptId, out: &mut Reaction) {
         let Some(turn) = self.live_mut() else { return };
         let ends_turn = turn.is_settled();
-        let Some(slot) = turn.slot(attempt) else { return };
+        let Some(slot) = turn.slot(attempt).filter(|slot| !slot.sealed) else { return };
+        slot.sealed = true;
         let status = slot.ending().map_or(RowStatus::Failed, |ending| ending.status);
         let terminal = Terminal::new(slot.row.clone(), status, None, ends_turn);
         out.effects.push(Effect::Seal { attempt, terminal });
@@ -187,29 +167,45 @@ impl Topic {
             _ => return self.drop_stale(),
         };
         slot.phase = SlotPhase::Settled(Ending::new(RowStatus::Failed));
-        for (input, why) in &returned {
-            out.fates([input], &Fate::Returned { why: *why });
-        }
-        // No row stays open that nobody writes, and no input waits that was told to be returned.
         let (row, status) = (slot.row.clone(), RowStatus::Failed);
+        for (input, why) in &returned {
+            self.tell_returned(std::slice::from_ref(input), *why, out);
+        }
+        self.resolve_handed(attempt);
+        // No row stays open that nobody writes, and no input waits that was told to be returned.
         out.effects.push(Effect::Repair(Settle { attempt, row, status, stop: None, returned }));
         self.seal(attempt, out);
+        self.return_what_waits(out);
         self.finish_if_settled(now, out);
     }
 
     /// The task of an attempt is gone without an end: its row is settled from what the store has of it.
     pub(super) fn died(&mut self, attempt: AttemptId, out: &mut Reaction) {
-        let Some(slot) = self.live_mut().and_then(|turn| turn.slot(attempt)) else {
-            return self.drop_stale();
+        let Some(turn) = self.live_mut() else { return self.drop_stale() };
+        let Some(slot) = turn.slot(attempt) else {
+            let continued = turn.slots.iter_mut().filter_map(|slot| match &mut slot.phase {
+                SlotPhase::Beginning(starting) if starting.continues == Some(attempt) => Some(starting),
+                _ => None,
+            });
+            // If nothing goes on with its row, the row is ended without it.
+            match continued.last() {
+                Some(starting) => starting.orphaned = true,
+                None => self.drop_stale(),
+            }
+            return;
         };
-        let returned = match &slot.phase {
-            SlotPhase::Running => Vec::new(),
-            SlotPhase::Settling(ending) | SlotPhase::Blocked(ending) => ending.returned.clone(),
+        let mut ending = Ending::new(RowStatus::Failed);
+        match &slot.phase {
+            _ if slot.orphaned => return self.drop_stale(),
+            SlotPhase::Running => {}
+            SlotPhase::Settling(chosen) | SlotPhase::Blocked(chosen) => {
+                ending.returned.clone_from(&chosen.returned);
+            }
             SlotPhase::Beginning(_) | SlotPhase::Settled(_) => return self.drop_stale(),
-        };
-        if let Some(settle) = self.ending(attempt, RowStatus::Failed, None, returned) {
-            out.effects.push(Effect::SettleStored(settle));
         }
+        slot.orphaned = true;
+        self.resolve_handed(attempt);
+        self.settle_slot(attempt, ending, out);
     }
 
     /// Ends the turn once every attempt of it is settled.
@@ -218,16 +214,16 @@ impl Topic {
         if !turn.is_settled() {
             return;
         }
-        if turn.stop.is_some() && self.stop_waiting_slots(out) {
+        if turn.stop.is_some_and(|why| why != StopWhy::ShutDown) && self.stop_waiting_slots(out) {
             return;
         }
         let Phase::Live(turn) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
         let parked: Vec<_> = turn.slots.iter().filter_map(|slot| parked_row(slot, turn.id)).collect();
         let state = match turn.stop {
+            _ if !parked.is_empty() => TopicState::AwaitingApproval,
             Some(_) => TopicState::Stopped,
             None if turn.has_failed() || turn.slots.is_empty() => TopicState::Failed,
-            None if !parked.is_empty() => TopicState::AwaitingApproval,
-            None if turn.slots.iter().all(|slot| slot.ending().is_some_and(is_cut)) => TopicState::Stopped,
+            None if turn.is_cut() => TopicState::Stopped,
             None => TopicState::Done,
         };
         if state == TopicState::Done {
@@ -235,8 +231,7 @@ impl Topic {
             self.last_completed_at = Some(now.max(self.last_completed_at.map_or(0, |at| at + 1)));
         }
         for (input, why) in turn.returning {
-            out.fates([&input], &Fate::Returned { why });
-            out.effects.push(Effect::Return { inputs: vec![input], why });
+            self.return_ids(vec![input], why, out);
         }
         for ticket in turn.waiting {
             out.reply(ticket, Reply::Stopped { returned: turn.returned.clone() });
@@ -244,12 +239,13 @@ impl Topic {
         out.events.push(Event::TurnEnded { turn: turn.id, state });
         self.last =
             Some(LastTurn { id: turn.id, state, attempts: turn.slots.iter().filter_map(active).collect() });
-        if !parked.is_empty() && turn.stop.is_none() {
+        if self.admission == Admission::Closed {
+            let waiting = self.inbox.drain();
+            self.return_now(&waiting, ReturnReason::ShutDown, out);
+        }
+        if !parked.is_empty() && self.deleting.is_none() {
             self.phase = Phase::Parked(parked);
-            out.effects.push(Effect::AwaitDecision);
-            if !self.inbox.starts.is_empty() {
-                self.close_parked_if_clients(out);
-            }
+            self.await_decision(out);
             return;
         }
         self.inbox.steers_to_start();
@@ -268,10 +264,6 @@ fn parked_row(slot: &Slot, turn: TurnId) -> Option<ParkedRow> {
         client: waits.client,
         calls: waits.calls.into_iter().map(|call| (call, None)).collect(),
     })
-}
-
-fn is_cut(ending: &Ending) -> bool {
-    matches!(ending.status, RowStatus::Stopped | RowStatus::Interrupted)
 }
 
 /// What a row becomes that was cut.

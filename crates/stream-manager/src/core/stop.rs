@@ -2,9 +2,9 @@ use super::effect::{Effect, Settle};
 use super::fact::{Fact, StopWhy, Ticket};
 use super::settle::status_of_stop;
 use super::topic::{Admission, Phase, Reaction, Topic};
-use super::turn::{Ending, Slot, SlotPhase, Starting, Turn};
+use super::turn::{Ending, ParkedRow, Slot, SlotPhase, Starting, Turn};
 use crate::port::{Refusal, Reply};
-use crate::record::{Fate, InputId, ReturnReason, RowId, RowStatus, TurnId};
+use crate::record::{InputId, ReturnReason, RowId, RowStatus, TurnId};
 
 impl Topic {
     pub(super) fn stop(&mut self, ticket: Ticket, turn: TurnId, out: &mut Reaction) {
@@ -30,11 +30,7 @@ impl Topic {
         if self.live().is_none_or(|turn| turn.stop.is_some()) {
             return;
         }
-        let back = match why {
-            StopWhy::ShutDown => ReturnReason::ShutDown,
-            StopWhy::Deleted => ReturnReason::Deleted,
-            _ => ReturnReason::Stopped,
-        };
+        let back = reason_of_stop(why);
         let drained = self.inbox.drain();
         let Some(turn) = self.live_mut() else { return };
         turn.stop = Some(why);
@@ -62,7 +58,7 @@ impl Topic {
         let id = turn.id;
         match turn.slots.iter_mut().find(|slot| slot.row == *row) {
             None => out.refuse(ticket, Refusal::NoSuchRow),
-            Some(slot) if !slot.is_running() => out.refuse(ticket, Refusal::NotLive),
+            Some(slot) if !slot.is_running() && !slot.yields() => out.refuse(ticket, Refusal::NotLive),
             Some(_) if single => self.stop(ticket, id, out),
             Some(slot) => {
                 slot.stop = Some(StopWhy::User);
@@ -81,7 +77,7 @@ impl Topic {
     }
 
     /// Ends rows that wait, as stopped.
-    fn stop_parked(&mut self, why: StopWhy, ticket: Option<Ticket>, out: &mut Reaction) {
+    pub(super) fn stop_parked(&mut self, why: StopWhy, ticket: Option<Ticket>, out: &mut Reaction) {
         let status = status_of_stop(Some(why)).unwrap_or(RowStatus::Stopped);
         let drained = self.inbox.drain();
         self.unpark(status, Some(why), out);
@@ -97,10 +93,13 @@ impl Topic {
         self.unpark(RowStatus::Complete, None, out);
     }
 
-    pub(super) fn close_parked_if_clients(&mut self, out: &mut Reaction) {
-        let clients = matches!(&self.phase, Phase::Parked(rows) if rows.iter().all(|parked| parked.client));
-        if clients {
+    /// Rows wait from now on, unless it is for the client, and the user has said something else meanwhile.
+    pub(super) fn await_decision(&mut self, out: &mut Reaction) {
+        let Phase::Parked(rows) = &self.phase else { return };
+        if !self.inbox.starts.is_empty() && rows.iter().all(|parked| parked.client) {
             self.close_parked(out);
+        } else {
+            out.effects.push(Effect::AwaitDecision);
         }
     }
 
@@ -111,9 +110,7 @@ impl Topic {
         turn.stop = stop;
         let mut answers: Vec<InputId> = Vec::new();
         for parked in rows {
-            answers.extend(
-                parked.calls.iter().filter_map(|(_, answer)| answer.as_ref().map(|(input, _)| input.clone())),
-            );
+            answers.extend(answers_of(&parked));
             let settle = Settle {
                 attempt: parked.attempt,
                 row: parked.row.clone(),
@@ -124,15 +121,12 @@ impl Topic {
             let starting = Starting::new(parked.attempt);
             let mut slot = Slot::new(parked.row, parked.model, parked.attempt, starting);
             slot.spoke = true;
+            slot.sealed = true;
             slot.phase = SlotPhase::Settling(Ending::new(status));
             turn.slots.push(slot);
             out.effects.push(Effect::SettleStored(settle));
         }
-        if !answers.is_empty() {
-            let why = ReturnReason::Stale;
-            out.fates(&answers, &Fate::Returned { why });
-            out.effects.push(Effect::Return { inputs: answers, why });
-        }
+        self.return_ids(answers, ReturnReason::Stale, out);
         self.phase = Phase::Live(turn);
     }
 
@@ -175,29 +169,31 @@ impl Topic {
             return;
         }
         self.deleting = Some(Some(ticket));
-        let rest = self.inbox.drain();
-        match &self.phase {
-            Phase::Live(_) => {
-                for stored in rest {
-                    self.inbox.starts.push_back(super::inbox::Start { inputs: vec![stored], ticket: None });
-                }
-                self.begin_stop(StopWhy::Deleted, out);
-            }
-            _ => {
-                let ids: Vec<_> = rest.into_iter().map(|stored| stored.input.id).collect();
-                out.fates(&ids, &Fate::Returned { why: ReturnReason::Deleted });
+        // The first is being written: written after the topic is gone, it would be the first of a new one.
+        let unwritten = self.inbox.accepting.len().min(1);
+        for accepting in self.inbox.accepting.drain(unwritten..) {
+            out.refuse(accepting.ticket, Refusal::NotAdmitting);
+        }
+        match &mut self.phase {
+            Phase::Live(_) => self.begin_stop(StopWhy::Deleted, out),
+            Phase::Parked(rows) => {
+                let answers: Vec<_> = rows.iter().flat_map(answers_of).collect();
+                self.tell_returned(&answers, ReturnReason::Deleted, out);
                 self.phase = Phase::Idle;
                 self.delete_if_asked(out);
             }
+            _ => self.delete_if_asked(out),
         }
     }
 
-    /// Nothing runs any more: the topic goes, if it shall.
+    /// Nothing runs and nothing is being written any more: the topic goes, with all that waits, if it shall.
     pub(super) fn delete_if_asked(&mut self, out: &mut Reaction) {
+        if self.deleting.is_none() || !self.inbox.accepting.is_empty() {
+            return;
+        }
+        let waiting: Vec<_> = self.inbox.drain().into_iter().map(|stored| stored.input.id).collect();
+        self.tell_returned(&waiting, ReturnReason::Deleted, out);
         if let Some(ticket) = self.deleting.take() {
-            for accepting in self.inbox.accepting.drain(..) {
-                out.refuse(accepting.ticket, Refusal::NotAdmitting);
-            }
             out.effects.push(Effect::Delete { ticket });
             self.phase = Phase::Lost;
         }
@@ -220,12 +216,9 @@ impl Topic {
 
     pub(super) fn shut_down(&mut self, out: &mut Reaction) {
         self.admission = Admission::Closed;
-        if self.live().is_some() {
-            self.begin_stop(StopWhy::ShutDown, out);
-        } else {
-            let waiting = self.inbox.drain();
-            self.return_now(&waiting, ReturnReason::ShutDown, out);
-        }
+        self.begin_stop(StopWhy::ShutDown, out);
+        let waiting = self.inbox.drain();
+        self.return_now(&waiting, ReturnReason::ShutDown, out);
     }
 
     /// Somebody else owns the topic: nothing more is written, and nobody waits in vain.
@@ -238,7 +231,9 @@ impl Topic {
                 {
                     out.reply(ticket, Reply::NotOwner);
                 }
-                out.effects.push(Effect::Cancel { attempt: slot.attempt, why: StopWhy::ShutDown });
+                if !slot.sealed {
+                    out.effects.push(Effect::Cancel { attempt: slot.attempt, why: StopWhy::ShutDown });
+                }
             }
             for ticket in turn.waiting {
                 out.reply(ticket, Reply::NotOwner);
@@ -256,7 +251,7 @@ impl Topic {
             out.reply(ticket, Reply::NotOwner);
         }
         self.inbox.steers.clear();
-        self.inbox.redirecting.clear();
+        self.inbox.redirecting = None;
     }
 
     /// Questions that come when the topic is lost are answered; the rest is out of date.
@@ -269,5 +264,19 @@ impl Topic {
             | Fact::Delete { ticket } => out.reply(ticket, Reply::NotOwner),
             _ => self.drop_stale(),
         }
+    }
+}
+
+/// What was said in answer to the calls of a row.
+pub(super) fn answers_of(parked: &ParkedRow) -> impl Iterator<Item = InputId> {
+    parked.calls.iter().filter_map(|(_, answer)| answer.as_ref().map(|(input, _)| input.clone()))
+}
+
+/// Why what waited for a stopped turn goes back.
+pub(super) fn reason_of_stop(why: StopWhy) -> ReturnReason {
+    match why {
+        StopWhy::ShutDown => ReturnReason::ShutDown,
+        StopWhy::Deleted => ReturnReason::Deleted,
+        _ => ReturnReason::Stopped,
     }
 }

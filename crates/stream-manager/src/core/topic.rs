@@ -4,7 +4,8 @@ use super::inbox::Inbox;
 use super::turn::{ParkedRow, Slot, Turn};
 use crate::port::{Refusal, Reply};
 use crate::record::{
-    ActiveAttempt, AttemptId, Fate, InputId, StoredInput, TopicId, TopicState, TopicStatus, TurnId,
+    ActiveAttempt, AttemptId, Fate, InputId, ReturnReason, StoredInput, TopicId, TopicState, TopicStatus,
+    TurnId,
 };
 
 /// What has happened to a topic, as far as it matters for what happens next.
@@ -254,17 +255,23 @@ impl Topic {
     }
 
     /// Gives inputs back outside of a settlement.
-    pub(super) fn return_now(
-        &mut self,
-        inputs: &[StoredInput],
-        why: crate::record::ReturnReason,
-        out: &mut Reaction,
-    ) {
-        let ids: Vec<_> = inputs.iter().map(|stored| stored.input.id.clone()).collect();
+    pub(super) fn return_now(&mut self, inputs: &[StoredInput], why: ReturnReason, out: &mut Reaction) {
+        self.return_ids(inputs.iter().map(|stored| stored.input.id.clone()).collect(), why, out);
+    }
+
+    pub(super) fn return_ids(&mut self, ids: Vec<InputId>, why: ReturnReason, out: &mut Reaction) {
         if !ids.is_empty() {
-            out.fates(&ids, &Fate::Returned { why });
+            self.tell_returned(&ids, why, out);
             out.effects.push(Effect::Return { inputs: ids, why });
         }
+    }
+
+    /// Tells that inputs went back; that it is written is seen to elsewhere.
+    pub(super) fn tell_returned(&mut self, ids: &[InputId], why: ReturnReason, out: &mut Reaction) {
+        for id in ids {
+            self.inbox.give_back(id.clone());
+        }
+        out.fates(ids, &Fate::Returned { why });
     }
 }
 

@@ -39,7 +39,31 @@ impl Turn {
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        self.slots.iter().any(|slot| slot.ending().is_some_and(|ending| ending.status == RowStatus::Failed))
+        self.endings().any(|ending| ending.status == RowStatus::Failed)
+    }
+
+    /// Whether it was cut as a whole: by limits of time, or row by row.
+    pub(super) fn is_cut(&self) -> bool {
+        !self.slots.is_empty() && self.slots.iter().all(|slot| slot.ending().is_some_and(Ending::is_cut))
+    }
+
+    /// Why what waits goes back although nobody stopped the turn: it has said all it will, and that is no answer.
+    pub(super) fn gives_back(&self) -> Option<ReturnReason> {
+        if self.stop.is_some() || !self.is_silent() {
+            return None;
+        }
+        let failed = self.endings().any(|ending| ending.status == RowStatus::Failed && !ending.limited);
+        if failed {
+            Some(ReturnReason::Failed)
+        } else if self.has_failed() {
+            Some(ReturnReason::StopCondition)
+        } else {
+            self.is_cut().then_some(ReturnReason::Stopped)
+        }
+    }
+
+    fn endings(&self) -> impl Iterator<Item = &Ending> {
+        self.slots.iter().filter_map(Slot::ending)
     }
 }
 
@@ -58,12 +82,28 @@ pub(super) struct Slot {
     pub(super) redirects: bool,
     /// Set once it alone is to end.
     pub(super) stop: Option<StopWhy>,
+    /// Whether the end of this attempt was shown.
+    pub(super) sealed: bool,
+    /// Whether its task is gone.
+    pub(super) orphaned: bool,
 }
 
 impl Slot {
     pub(super) fn new(row: RowId, model: Option<String>, attempt: AttemptId, starting: Starting) -> Self {
         let phase = SlotPhase::Beginning(Box::new(starting));
-        Self { row, model, attempt, earlier: Vec::new(), phase, spoke: false, redirects: false, stop: None }
+        let earlier = Vec::new();
+        Self {
+            row,
+            model,
+            attempt,
+            earlier,
+            phase,
+            spoke: false,
+            redirects: false,
+            stop: None,
+            sealed: false,
+            orphaned: false,
+        }
     }
 
     /// What it begins with, if it is one of this group and has not begun.
@@ -76,6 +116,12 @@ impl Slot {
 
     pub(super) fn is_running(&self) -> bool {
         matches!(self.phase, SlotPhase::Beginning(_) | SlotPhase::Running)
+    }
+
+    /// Whether it goes on, as far as is known, once its end is written.
+    pub(super) fn yields(&self) -> bool {
+        !matches!(self.phase, SlotPhase::Settled(_))
+            && self.ending().is_some_and(|ending| ending.status == RowStatus::Open)
     }
 
     /// Whether an input is on its way into the row, or back to its sender.
@@ -129,11 +175,21 @@ pub(super) struct Starting {
     pub(super) parked: Option<ParkedRow>,
     /// The slot it takes the place of.
     pub(super) replaces: Option<Box<Slot>>,
+    /// Whether the task of the attempt it continues is gone.
+    pub(super) orphaned: bool,
 }
 
 impl Starting {
     pub(super) fn new(group: AttemptId) -> Self {
-        Self { group, inputs: Vec::new(), ticket: None, continues: None, parked: None, replaces: None }
+        Self {
+            group,
+            inputs: Vec::new(),
+            ticket: None,
+            continues: None,
+            parked: None,
+            replaces: None,
+            orphaned: false,
+        }
     }
 }
 
@@ -145,11 +201,17 @@ pub(super) struct Ending {
     pub(super) waits: Option<Waits>,
     /// What goes back to its senders with it.
     pub(super) returned: Vec<(InputId, ReturnReason)>,
+    /// Whether it failed by a limit of the run.
+    pub(super) limited: bool,
 }
 
 impl Ending {
     pub(super) fn new(status: RowStatus) -> Self {
-        Self { status, waits: None, returned: Vec::new() }
+        Self { status, waits: None, returned: Vec::new(), limited: false }
+    }
+
+    fn is_cut(&self) -> bool {
+        matches!(self.status, RowStatus::Stopped | RowStatus::Interrupted)
     }
 }
 
