@@ -7,7 +7,12 @@
     reason = "tests fail by panicking"
 )]
 
+mod ends;
+mod say;
+mod steers;
+mod stops;
 mod storm;
+mod turns;
 mod world;
 
 use std::sync::Arc;
@@ -20,8 +25,8 @@ use super::topic::{Event, Phase, Reaction, Topic};
 use super::turn::SlotPhase;
 use crate::port::{Accepted, Refusal, Reply, StoreErrorKind, WhenLive};
 use crate::record::{
-    AttemptId, Fate, Input, InputBody, InputId, Known, Queue, ReturnReason, RowId, StoredInput, Terminal,
-    TopicId, TopicState, TopicStatus, TurnId,
+    AttemptId, Fate, Input, InputBody, InputId, Known, Queue, ReturnReason, RowId, RowStatus, StoredInput,
+    Terminal, TopicId, TopicState, TopicStatus, TurnId,
 };
 
 /// What the user says, in the queue that goes with what shall happen on a live turn.
