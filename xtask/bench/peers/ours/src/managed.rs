@@ -1,5 +1,7 @@
 //! A topic of the manager, and those who read it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use agent_loop::Agent;
 use ai_core::ToolLoop;
 use ai_provider::Message;
@@ -7,12 +9,17 @@ use bench_peer::{Job, PROMPT, Result, SYSTEM, Tally};
 use stream_manager::reader::{Attach, SseBody, SseSettings};
 use stream_manager::record::TopicId;
 use stream_manager::{Send, StreamManager};
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::{Chat, model};
 
-/// An agent behind a manager.
-pub struct Managed(Agent);
+/// An agent behind a manager: one for all runs, each of which has a topic of its own.
+pub struct Managed {
+    agent: Agent,
+    manager: OnceCell<StreamManager>,
+    topics: AtomicUsize,
+}
 
 impl Managed {
     /// The agent of a job.
@@ -20,7 +27,8 @@ impl Managed {
     /// # Errors
     /// If its model cannot be made.
     pub fn new(job: &Job) -> Result<Self> {
-        Ok(Self(Agent::new(ToolLoop::new(model::<Chat>(job)?).with_instructions(SYSTEM))))
+        let agent = Agent::new(ToolLoop::new(model::<Chat>(job)?).with_instructions(SYSTEM));
+        Ok(Self { agent, manager: OnceCell::new(), topics: AtomicUsize::new(0) })
     }
 
     /// Asks once. One reader writes the bytes for a browser; `further` ones look at each chunk.
@@ -28,8 +36,9 @@ impl Managed {
     /// # Errors
     /// If the answer is not whole.
     pub async fn run(&self, job: &Job, tally: &mut Tally, further: usize) -> Result<()> {
-        let manager = StreamManager::builder(self.0.clone()).build().await?;
-        let topic = TopicId::from("bench");
+        let manager = || StreamManager::builder(self.agent.clone()).build();
+        let manager = self.manager.get_or_try_init(manager).await?;
+        let topic = TopicId::from(format!("topic-{}", self.topics.fetch_add(1, Ordering::Relaxed)));
         let turn = manager.send(&topic, Send::text(PROMPT)).await?.turn.ok_or("no turn")?;
         let attach = || Attach::new().with_turn(turn);
         let mut readers = JoinSet::new();
