@@ -9,6 +9,7 @@ use futures_core::Stream;
 use serde_json::json;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::said::said;
 use crate::stream::Chunks;
 use crate::ui::{DataChunk, UiChunk};
 
@@ -169,7 +170,8 @@ impl<S: Stream<Item = UiChunk> + Unpin> Stream for ProgressChunks<S> {
         }
         while let Some((after, state)) = this.notices.next(this.told).filter(|_| this.asked.is_empty()) {
             let since = *this.waits_since.get_or_insert_with(Instant::now);
-            let due = since + after.saturating_sub(this.silence);
+            // Farther off than a clock can tell is never.
+            let Some(due) = since.checked_add(after.saturating_sub(this.silence)) else { break };
             let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
             if timer.deadline() != due {
                 timer.as_mut().reset(due);
@@ -187,7 +189,7 @@ impl<S: Stream<Item = UiChunk> + Unpin> Stream for ProgressChunks<S> {
                     transient: Some(true),
                 })));
             };
-            hear(ProgressNotice { state, silence: after });
+            said("progress notices", || hear(ProgressNotice { state, silence: after }));
         }
         Poll::Pending
     }

@@ -125,3 +125,26 @@ async fn notices_can_be_heard_instead() {
     assert!(chunks.iter().all(|chunk| !matches!(chunk, UiChunk::Data(_))), "the client is told nothing");
     assert_eq!(chunks.last().map(UiChunk::kind), Some("finish"));
 }
+
+/// [AL-276]
+#[tokio::test(start_paused = true)]
+async fn a_notice_farther_off_than_the_clock_goes_never_comes() {
+    let never = ProgressNotices::default().with_slow(Duration::MAX).with_stalled(Duration::MAX);
+    assert_eq!(notices(never, 3600).await, [(10, json!({"state": "waiting", "seconds": 10}))]);
+}
+
+/// [AL-272]
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_who_hears_notices_takes_nothing_from_the_run() {
+    let script = Script::new().delay(SECOND * 35).text("Hi.").finish(UnifiedFinish::Stop);
+    let model = ScriptedModel::new().reply(script);
+    let heard = Arc::new(Mutex::new(0));
+    let keep = Arc::clone(&heard);
+    let hear = move |_| {
+        *keep.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
+        panic!("not now")
+    };
+    let chunks: Vec<_> =
+        ask(&agent(&model)).chunks().with_progress_heard(ProgressNotices::default(), hear).collect().await;
+    assert_eq!((*heard.lock().unwrap(), chunks.last().map(UiChunk::kind)), (2, Some("finish")));
+}

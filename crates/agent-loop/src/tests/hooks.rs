@@ -222,6 +222,11 @@ async fn messages_go_from_handler_to_handler_and_nothing_else_does() {
 #[tokio::test]
 async fn a_replaced_history_is_what_later_handlers_see_and_what_stays() {
     let model = two_steps();
+    let early = Hooks::new().prepare_step(|view| async move {
+        let mut said = StepOverrides::default();
+        said.messages = (view.step == 1).then(|| vec![Message::user("gone").into()]);
+        Ok(said)
+    });
     let replace = Hooks::new().prepare_step(|view| async move {
         let mut said = StepOverrides::default();
         if view.step == 1 {
@@ -234,7 +239,7 @@ async fn a_replaced_history_is_what_later_handlers_see_and_what_stays() {
         said.messages = Some([view.messages, vec![Message::user("now").into()]].concat());
         Ok(said)
     });
-    run(ask(&agent(&model).with_hooks(replace).with_hooks(add))).await;
+    run(ask(&agent(&model).with_hooks(compose_hooks([early, replace, add])))).await;
     let requests = model.requests();
     let texts =
         |at: usize| requests[at].messages.iter().map(|message| Message::clone(message)).collect::<Vec<_>>();

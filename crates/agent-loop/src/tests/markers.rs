@@ -44,6 +44,16 @@ async fn markers_beside_a_call_go_and_those_in_prose_stay() {
 
 /// [AL-141]
 #[tokio::test]
+async fn markers_behind_a_call_of_the_same_answer_go() {
+    let called = Script::new().text("So.").tool_call("a", "clock", "{}").part(StreamPart::text_start("u"));
+    let behind = ["\u{2063}", "\u{2050}Then", "\u{2063} now."];
+    let script = behind.iter().fold(called, |script, text| script.part(StreamPart::text_delta("u", *text)));
+    let script = script.part(StreamPart::text_end("u")).finish(UnifiedFinish::ToolCalls);
+    assert_eq!(text(script).await, "So.Then\u{2063} now.");
+}
+
+/// [AL-141]
+#[tokio::test]
 async fn markers_without_a_call_stay() {
     let stays = ["Well.\u{2063}", "\u{2050}"];
     assert_eq!(text(deltas(Script::new(), &stays).finish(UnifiedFinish::Stop)).await, stays.concat());

@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod ahead;
 mod api;
 mod bodies;
 mod calls;
