@@ -98,3 +98,6 @@ impl Redaction {
         AuditPart { kind: kind.to_owned(), digest }
     }
 }
+
+#[cfg(test)]
+mod tests;
