@@ -45,6 +45,9 @@ use crate::{mcp, secrets};
 /// How long what was stopped may take to be written down, and then the last responses to be sent.
 const LAST: Duration = Duration::from_secs(10);
 
+/// How often is looked for answers whose process died: a lease lasts for three of these.
+const RECOVER: Duration = Duration::from_secs(5);
+
 /// How many deleted chats a watcher may be behind before it misses some.
 const DELETED: usize = 256;
 
@@ -191,6 +194,17 @@ async fn until_told(app: Shared, listener: TcpListener) -> u8 {
     tokio::select! {
         _ = async { tokio::join!(served, in_order) } => 0,
         () = twice => INTERRUPTED,
+        never = recover(&app) => never,
+    }
+}
+
+/// Looks after what a process that died left open, once its lease has run out.
+async fn recover(app: &App) -> ! {
+    loop {
+        tokio::time::sleep(RECOVER).await;
+        if let (false, Err(error)) = (app.stopping.is_cancelled(), app.manager.recover().await) {
+            tracing::warn!(%error, "what other processes left open is not known");
+        }
     }
 }
 

@@ -41,7 +41,6 @@ impl Access {
         let small = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect::<Vec<_>>();
         let mut known = small(hosts);
         known.push(listens.to_string());
-        known.push(listens.ip().to_string());
         let origins =
             small(origins).into_iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect();
         Self {

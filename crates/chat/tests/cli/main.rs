@@ -16,4 +16,6 @@ mod configured;
 #[cfg(unix)]
 mod mcp;
 mod retries;
+#[cfg(unix)]
+mod serve;
 mod support;
