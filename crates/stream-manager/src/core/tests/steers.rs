@@ -210,3 +210,17 @@ fn the_end_of_another_attempt_says_nothing_of_what_was_handed_over() {
     assert_eq!(world.consumed("handed"), Some(driven));
     assert!(world.pending.is_empty(), "nothing is answered again: {:?}", world.pending);
 }
+
+/// [SM-8]
+#[test]
+fn a_driver_is_handed_what_was_said_before_it_began() {
+    let mut world = World::new();
+    world.say("question", WhenLive::Steer);
+    world.say("early", WhenLive::Steer);
+    let begin = world.plan();
+    let effects = world.begin(&begin, true);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Redirect { .. })));
+    assert!(!effects.contains(&Effect::Yield { attempt: begin.id() }));
+    world.take_up(begin.id());
+    assert_eq!(world.consumed("early"), Some(begin.id()));
+}

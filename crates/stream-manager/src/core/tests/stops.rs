@@ -135,6 +135,25 @@ fn one_row_is_stopped_alone_also_one_that_is_about_to_go_on() {
     assert_eq!(world.stopped(ticket), Some(vec!["more"]));
 }
 
+/// [SM-23]
+#[test]
+fn a_row_that_is_about_to_go_on_is_stopped_alone_too() {
+    let mut world = World::new();
+    let attempt = world.start("question");
+    world.say("more", WhenLive::Steer);
+    world.end(attempt, End::Complete);
+    world.append(attempt, "b");
+    world.accept();
+    let beside = world.run();
+    let ticket = world.ticket();
+    world.tell(Fact::StopRow { ticket, row: super::say::row(attempt) });
+    world.persist(attempt);
+    assert_eq!(world.settling(attempt), Some(RowStatus::Stopped));
+    world.persist(attempt);
+    world.complete(beside);
+    assert_eq!(takes(&world.plan()), ["more"], "the turn was not stopped");
+}
+
 /// [SM-24]
 #[test]
 fn while_a_hold_stands_no_turn_begins_and_nobody_is_asked_to_yield() {
