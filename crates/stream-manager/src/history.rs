@@ -59,19 +59,15 @@ pub(crate) fn leaf(conversation: &Conversation) -> Option<&Row> {
     if last.author != Author::Assistant {
         return Some(last);
     }
-    let beside = conversation
-        .rows
-        .iter()
-        .filter(|row| row.author == Author::Assistant && row.parent == last.parent && row.turn == last.turn);
+    let beside = conversation.rows.iter().filter(|row| is_beside(last, row));
     let complete = |row: &&Row| row.status.known() == Some(&RowStatus::Complete);
     beside.clone().find(complete).or_else(|| beside.min_by_key(|row| row.slot))
 }
 
-/// What a user interface shows of a conversation: the messages that lead to its end. A message that is being written is
-/// not among them: its stream has all of it. Nor is a cut answer that has nothing to show.
-pub(crate) fn shown(conversation: &Conversation) -> Vec<UiMessage> {
-    let end = leaf(conversation).and_then(|row| path(conversation, &row.id));
-    let rows = end.into_iter().flatten().filter(|row| row.status != Known::Is(RowStatus::Open));
+/// What a user interface shows of a conversation. A message that is being written is not among it: its stream has all of
+/// it. Nor is a cut answer that has nothing to show.
+pub(crate) fn messages(conversation: &Conversation) -> Vec<UiMessage> {
+    let rows = conversation.shown().into_iter().filter(|row| row.status != Known::Is(RowStatus::Open));
     let messages = rows.filter_map(|row| row.content.ui.known());
     messages.filter(|message| message.role == UiRole::User || !message.parts.is_empty()).cloned().collect()
 }

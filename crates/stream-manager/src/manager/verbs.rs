@@ -289,14 +289,15 @@ impl StreamManager {
         self.inner.shared.store.history(topic).await
     }
 
-    /// What a user interface shows of a conversation: the messages that lead to its end, ready for `useChat`. A message that
+    /// What a user interface shows of a conversation, ready for `useChat`: the messages that lead to its end, with the
+    /// answers of other models beside them. A message that
     /// is being written is not among them, since its stream has all of it; nor is a cut answer without anything to show,
     /// nor one that was answered anew. `None` if the topic is not there.
     ///
     /// # Errors
     /// If the store does not answer.
     pub async fn messages(&self, topic: &TopicId) -> Result<Option<Vec<UiMessage>>, StoreError> {
-        Ok(self.history(topic).await?.map(|conversation| history::shown(&conversation)))
+        Ok(self.history(topic).await?.map(|conversation| history::messages(&conversation)))
     }
 
     /// The topics, the latest written first.
