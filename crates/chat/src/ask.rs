@@ -7,6 +7,7 @@ use ai_provider::Message;
 
 use crate::cli::Ask;
 use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::session::Session;
 use crate::view::View;
 
@@ -17,7 +18,12 @@ pub(crate) const MAX_QUESTION: u64 = 16 << 20;
 ///
 /// # Errors
 /// If there is no question, no answer, or nowhere to show it.
-pub(crate) async fn ask(session: &Session, ask: &Ask, view: &mut View) -> Result<(), Failure> {
+pub(crate) async fn ask(
+    session: &Session,
+    kept: Option<&mut Kept<'_>>,
+    ask: &Ask,
+    view: &mut View,
+) -> Result<(), Failure> {
     let question = match ask.question.as_slice() {
         [dash] if dash == "-" => read(io::stdin().lock())?,
         // `what is 5 - 3` is a question; a dash at an end of it is meant for standard input.
@@ -33,6 +39,9 @@ pub(crate) async fn ask(session: &Session, ask: &Ask, view: &mut View) -> Result
         return Err(Failure::usage("the question is empty"));
     }
     session.introduce(view).map_err(Failure::of_screen)?;
+    if let Some(kept) = kept {
+        return kept.answer(question, view).await?.map_or(Ok(()), Err);
+    }
     let history = [Arc::new(Message::user(question))];
     let answer = session.answer(&history, view).await.map_err(Failure::of_screen)?;
     answer.failure.map_or(Ok(()), Err)

@@ -17,7 +17,7 @@ use crate::tools::files::Root;
 use crate::tools::tool_set;
 
 /// The parts of an agent: the model, the program's own tools, limits and prices.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Assembly {
     tool_loop: ToolLoop,
     timeouts: Timeouts,

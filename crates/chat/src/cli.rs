@@ -49,6 +49,8 @@ Examples:
   chat ask \"what is 17*23?\"
   chat ask --json \"list the files\" --root .
   chat ask - < question.txt
+  chat ask --store \"My name is Ada.\"
+  chat ask --continue last \"What is my name?\"
 
 The answer goes to standard output; reasoning, tools and usage go to standard error. Exit codes: 0 answered, 1 \
 failed, 2 the command makes no sense, 130 interrupted.")]
@@ -61,8 +63,17 @@ In the conversation:
   /exit    leaves, as Ctrl-D does
 
 A line that begins with // is a question that begins with /. If standard input is no terminal, each line of it is \
-a question.")]
-    Talk,
+a question.
+
+Examples:
+  chat talk --store
+  chat talk --continue last")]
+    Talk(Talk),
+    /// List the conversations that are kept, the latest written first
+    #[command(after_help = "\
+Each line: id, when it was last written, messages, and how it begins, with tabs between. chat ask --continue ID and \
+chat talk --continue ID go on with one.")]
+    Chats,
     /// Serve a page to chat with, and the interface that useChat speaks
     #[command(after_help = "\
 Examples:
@@ -155,6 +166,33 @@ pub(crate) struct Ask {
     /// Print the chunks of the AI SDK's UI message stream, one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+}
+
+/// `chat talk`.
+#[derive(Debug, Args)]
+pub(crate) struct Talk {
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+}
+
+/// Whether a conversation is kept.
+#[derive(Debug, Args)]
+pub(crate) struct Keep {
+    /// Keep the conversation in the store of the configuration; its id is shown at the end
+    #[arg(long)]
+    store: bool,
+    /// Go on with a conversation that is kept; `last` is the one that was written last
+    #[arg(long = "continue", value_name = "ID")]
+    pub(crate) id: Option<String>,
+}
+
+impl Keep {
+    /// Whether it is.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.store || self.id.is_some()
+    }
 }
 
 /// What all commands take.

@@ -108,6 +108,11 @@ impl Questions<'_> {
         }
     }
 
+    /// Whether a call waits for a decision.
+    pub(crate) fn any(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// The next decision; `None` if the person wants the whole answer to end. Waits for ever while there is nothing to
     /// decide.
     pub(crate) async fn answered(&mut self) -> Option<(Id, Decision)> {

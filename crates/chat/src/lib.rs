@@ -11,6 +11,7 @@
 //! | `check`, `catalogue` | what is wrong with a configuration; what a provider offers |
 //! | `tools` | clock, calculator, files under one folder |
 //! | `session`, `ask`, `talk` | one answer; one question; a conversation |
+//! | `store`, `kept` | where conversations are kept; one that is |
 //! | `mcp`, `consent` | tools of MCP servers; whether a tool with effects may run |
 //! | `serve` | the HTTP server, and its page |
 //! | `render`, `view`, `failure` | what the user sees of all that |
@@ -25,6 +26,7 @@ mod config;
 mod consent;
 mod demo;
 mod failure;
+mod kept;
 mod log;
 mod mcp;
 mod models;
@@ -34,6 +36,7 @@ mod secrets;
 mod serve;
 mod session;
 mod setup;
+mod store;
 mod talk;
 mod text;
 mod tools;
@@ -42,11 +45,13 @@ mod view;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ai_core::Approvals;
 use clap::{CommandFactory, Parser};
 
-use crate::cli::{Cli, Command, Mcp};
+use crate::cli::{Ask, Cli, Command, Keep, Mcp, Talk};
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::session::Session;
 use crate::view::View;
 
@@ -80,6 +85,10 @@ pub fn run() -> ExitCode {
 fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure> {
     let mut builder = match command {
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        // A conversation stays this program's while a person types, which blocks a thread.
+        Command::Ask(Ask { keep, .. }) | Command::Talk(Talk { keep }) if keep.is_wanted() => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = builder
@@ -96,12 +105,12 @@ fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure>
             }
             Command::Serve(serve) => serve::serve(&cli.options, serve, &configured(cli, path)?, view).await,
             Command::Mcp(Mcp::List) => mcp::show(&configured(cli, path)?, view).await,
-            Command::Ask(_) | Command::Talk => {
-                let session = Session::open(&cli.options, &configured(cli, path)?, view).await?;
-                let result = match command {
-                    Command::Ask(ask) => ask::ask(&session, ask, view).await.map(|()| 0),
-                    _ => talk::talk(&session, view).await,
-                };
+            Command::Chats => kept::list(&configured(cli, path)?, view).await.map(|()| 0),
+            Command::Ask(Ask { keep, .. }) | Command::Talk(Talk { keep }) => {
+                let config = configured(cli, path)?;
+                let approvals = if keep.is_wanted() { Approvals::EndRun } else { Approvals::InPlace };
+                let session = Session::open(&cli.options, &config, approvals, view).await?;
+                let result = answer(&session, &config, command, keep, view).await;
                 session.close().await;
                 result
             }
@@ -110,6 +119,28 @@ fn execute(cli: &Cli, command: &Command, view: &mut View) -> Result<u8, Failure>
     // A read of standard input that nobody waits for any more must not hold up the end.
     runtime.shutdown_background();
     result
+}
+
+/// Answers what is asked, in a conversation that is kept if that is wanted.
+async fn answer(
+    session: &Session,
+    config: &Config,
+    command: &Command,
+    keep: &Keep,
+    view: &mut View,
+) -> Result<u8, Failure> {
+    let mut kept = match keep.is_wanted() {
+        true => Some(Kept::open(session, config, keep.id.as_deref(), view).await?),
+        false => None,
+    };
+    let result = match command {
+        Command::Ask(ask) => ask::ask(session, kept.as_mut(), ask, view).await.map(|()| 0),
+        _ => talk::talk(session, kept.as_mut(), view).await,
+    };
+    match kept {
+        Some(kept) => kept.close(view).await.and(result),
+        None => result,
+    }
 }
 
 /// The configuration, with the log it asks for.

@@ -23,9 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ai_mcp::McpServers;
-use stream_manager::{Builder, StreamManager};
-use stream_store_redis::{RedisSettings, RedisStore};
-use stream_store_sqlite::{SqliteSettings, SqliteStore};
+use stream_manager::StreamManager;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
@@ -37,8 +35,9 @@ use self::metrics::Metrics;
 use self::source::Models;
 use self::state::{App, Shared};
 use crate::cli::{Options, Serve};
-use crate::config::{Config, ServeConfig, StoreConfig, StoreKind};
+use crate::config::{Config, ServeConfig, StoreKind};
 use crate::failure::{Failure, INTERRUPTED};
+use crate::store::Store;
 use crate::view::View;
 use crate::{mcp, secrets};
 
@@ -96,7 +95,7 @@ async fn run(
     let metrics = Arc::new(Metrics::default());
     let models =
         Models::of(&options.flags(), config, options.yes, servers, Arc::clone(&metrics), view).await?;
-    let builder = stored(StreamManager::builder(models.clone()), &config.store).await?;
+    let builder = Store::open(&config.store).await?.under(StreamManager::builder(models.clone()));
     let store_failed = |error: &dyn std::error::Error| Failure::new(format!("the conversations: {error}"));
     let manager = builder.build().await.map_err(|error| store_failed(&error))?;
     manager.recover().await.map_err(|error| store_failed(&error))?;
@@ -105,49 +104,13 @@ async fn run(
     let listens = listener.local_addr().map_err(|error| taken(config.serve.listen, &error))?;
     let app = app(manager, models, metrics, config.serve.clone(), token.as_deref(), listens);
     let fragment = token.map(|token| format!("#token={token}")).unwrap_or_default();
-    view.serves(&format!("http://{listens}/{fragment}")).map_err(Failure::of_screen)?;
+    view.print(&format!("http://{listens}/{fragment}")).map_err(Failure::of_screen)?;
     Ok(until_told(app, listener).await)
 }
 
 fn taken(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::new(format!("the server cannot listen on {address}: {error}"))
         .with_advice("Choose another address with --listen; port 0 takes any that is free.")
-}
-
-/// The manager with the store of the configuration.
-async fn stored(builder: Builder, config: &StoreConfig) -> Result<Builder, Failure> {
-    match config.kind {
-        StoreKind::Memory => Ok(builder),
-        StoreKind::Sqlite => {
-            let path = config.sqlite_path(|name| std::env::var(name).ok()).ok_or_else(|| {
-                Failure::usage("it is not known where conversations shall be kept").with_advice(
-                    "Set HOME, or store.path in the configuration file; --memory keeps them nowhere.",
-                )
-            })?;
-            let store = SqliteStore::open(&path, SqliteSettings::default()).await.map_err(|error| {
-                Failure::new(format!("the conversations in {} cannot be used: {error}", path.display()))
-                    .with_advice(
-                        "Set store.path in the configuration file, or keep them in memory with --memory.",
-                    )
-            })?;
-            let store = Arc::new(store);
-            Ok(builder.with_store(Arc::clone(&store) as _).with_ownership(store))
-        }
-        StoreKind::Redis => {
-            let missing = || Failure::usage("store.url does not say where the redis server is");
-            let url = secrets::text(config.url.as_ref().ok_or_else(missing)?)?;
-            let store = RedisStore::connect(&url, RedisSettings::default()).await.map_err(|error| {
-                Failure::new(format!("the redis server of store.url cannot be used: {error}"))
-            })?;
-            let store = Arc::new(store);
-            Ok(builder
-                .with_store(Arc::clone(&store) as _)
-                .with_ownership(Arc::clone(&store) as _)
-                .with_log(Arc::clone(&store) as _)
-                .with_status_bus(Arc::clone(&store) as _)
-                .with_commands(store))
-        }
-    }
 }
 
 fn app(

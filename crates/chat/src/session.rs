@@ -56,12 +56,17 @@ impl Session {
     ///
     /// # Errors
     /// If anything of it cannot be used, or what is to be said of it cannot be shown.
-    pub(crate) async fn open(options: &Options, config: &Config, view: &mut View) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        options: &Options,
+        config: &Config,
+        approvals: Approvals,
+        view: &mut View,
+    ) -> Result<Self, Failure> {
         let key = std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty());
         let setup =
             merge(&options.flags(), config, key).map_err(|error| Failure::usage(error.to_string()))?;
         let (chosen, consent) = (setup.chosen, Consent::new(options.yes));
-        let assembly = Assembly::of(setup, Approvals::InPlace).await?;
+        let assembly = Assembly::of(setup, approvals).await?;
         let servers = mcp::connect(config).await?;
         for missing in mcp::missing(&servers) {
             view.note(&missing).map_err(Failure::of_screen)?;
@@ -102,7 +107,23 @@ impl Session {
         }
     }
 
-    fn model(&self) -> String {
+    /// The parts of its agent.
+    pub(crate) fn assembly(&self) -> &Assembly {
+        &self.assembly
+    }
+
+    /// The MCP servers.
+    pub(crate) fn servers(&self) -> &McpServers {
+        &self.servers
+    }
+
+    /// Whether tools with effects may run.
+    pub(crate) fn consent(&self) -> &Consent {
+        &self.consent
+    }
+
+    /// What answers first, as `PROVIDER:MODEL`.
+    pub(crate) fn model(&self) -> String {
         self.assembly.target().to_string()
     }
 

@@ -10,6 +10,7 @@ use ai_provider::Message;
 
 use self::input::{Input, Line};
 use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::kept::Kept;
 use crate::session::{Answer, Session};
 use crate::text::{nearest, shorten};
 use crate::view::View;
@@ -22,7 +23,11 @@ const HELP: &str = "/help shows this · /clear begins a new conversation · /exi
 ///
 /// # Errors
 /// If input or screen fail.
-pub(crate) async fn talk(session: &Session, view: &mut View) -> Result<u8, Failure> {
+pub(crate) async fn talk(
+    session: &Session,
+    mut kept: Option<&mut Kept<'_>>,
+    view: &mut View,
+) -> Result<u8, Failure> {
     session.introduce(view).map_err(Failure::of_screen)?;
     let mut input = Input::open()?;
     if input.is_interactive() {
@@ -45,13 +50,21 @@ pub(crate) async fn talk(session: &Session, view: &mut View) -> Result<u8, Failu
             Entry::Help => view.note(HELP).map_err(Failure::of_screen)?,
             Entry::Clear => {
                 history.clear();
+                if let Some(kept) = &mut kept {
+                    kept.begin_anew(view)?;
+                }
                 view.note("A new conversation begins.").map_err(Failure::of_screen)?;
             }
             Entry::Unknown(complaint) => view.note(&complaint).map_err(Failure::of_screen)?,
             Entry::Question(question) => {
-                history.push(Arc::new(Message::user(question)));
-                let answer = session.answer(&history, view).await.map_err(Failure::of_screen)?;
-                let (failure, note) = keep(&mut history, answer);
+                let (failure, note) = match &mut kept {
+                    Some(kept) => (kept.answer(question, view).await?, None),
+                    None => {
+                        history.push(Arc::new(Message::user(question)));
+                        let answer = session.answer(&history, view).await.map_err(Failure::of_screen)?;
+                        keep(&mut history, answer)
+                    }
+                };
                 if let Some(failure) = failure {
                     view.failure(&failure).map_err(Failure::of_screen)?;
                     if let Some(note) = note {

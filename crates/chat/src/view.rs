@@ -134,10 +134,10 @@ impl View {
         self.screen.note(text)
     }
 
-    /// Where the server is: alone on standard output, for people and for programs that started it.
-    pub(crate) fn serves(&mut self, address: &str) -> io::Result<()> {
+    /// A line of its own on standard output, for people and for programs that started this one.
+    pub(crate) fn print(&mut self, line: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        writeln!(out, "{address}")?;
+        writeln!(out, "{line}")?;
         out.flush()
     }
 

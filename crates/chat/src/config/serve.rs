@@ -14,7 +14,7 @@ use super::table::table;
 use super::user_folder;
 use super::values::{Secret, Text, Time};
 
-/// Where conversations are kept.
+/// Where conversations are kept: those of `chat serve`, and of `chat ask` and `chat talk` with `--store`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StoreConfig {

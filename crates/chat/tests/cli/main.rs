@@ -13,6 +13,7 @@ mod bad_input;
 #[cfg(unix)]
 mod config;
 mod configured;
+mod kept;
 #[cfg(unix)]
 mod mcp;
 mod retries;

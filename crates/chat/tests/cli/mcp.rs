@@ -142,3 +142,18 @@ fn the_servers_end_with_the_program() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// [CH-329]
+#[test]
+fn a_kept_answer_waits_for_consent_and_goes_on() {
+    let chat = chat("");
+    let (ran, result) = ask(&chat, &["--store"]);
+    ran.answered("Done.\n");
+    assert!(result.contains("Nobody can be asked"), "{result}");
+    assert!(!chat.home.path().join("ran").exists());
+    let (ran, result) = ask(&chat, &["--store", "--yes"]);
+    ran.answered("Done.\n");
+    assert_eq!(result, "written");
+    assert_eq!(fs::read_to_string(chat.home.path().join("ran")).unwrap(), "k3y\n");
+    assert!(ran.err.contains("2 steps · 8 tokens in, 4 out"), "{}", ran.err);
+}
