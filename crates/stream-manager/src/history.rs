@@ -36,17 +36,22 @@ impl Conversation {
                 shown.push(row);
                 continue;
             }
-            // Of each place the latest: an answer may be replaced while others of its turn are still written.
-            let mut beside: Vec<&Row> = Vec::new();
-            for other in self.rows.iter().filter(|other| is_beside(row, other)) {
-                beside.retain(|known| known.slot != other.slot);
-                beside.push(other);
-            }
-            beside.sort_by_key(|row| row.slot);
-            shown.extend(beside);
+            shown.extend(side_by_side(self, row));
         }
         shown
     }
+}
+
+/// The answers beside a row, it among them, in the order in which they are shown. Of each place the latest: an answer may
+/// be replaced while others of its turn are still written.
+fn side_by_side<'a>(conversation: &'a Conversation, row: &Row) -> Vec<&'a Row> {
+    let mut beside: Vec<&Row> = Vec::new();
+    for other in conversation.rows.iter().filter(|other| is_beside(row, other)) {
+        beside.retain(|known| known.slot != other.slot);
+        beside.push(other);
+    }
+    beside.sort_by_key(|row| row.slot);
+    beside
 }
 
 fn is_beside(row: &Row, other: &Row) -> bool {
@@ -59,9 +64,9 @@ pub(crate) fn leaf(conversation: &Conversation) -> Option<&Row> {
     if last.author != Author::Assistant {
         return Some(last);
     }
-    let beside = conversation.rows.iter().filter(|row| is_beside(last, row));
-    let complete = |row: &&Row| row.status.known() == Some(&RowStatus::Complete);
-    beside.clone().find(complete).or_else(|| beside.min_by_key(|row| row.slot))
+    let beside = side_by_side(conversation, last);
+    let complete = |row: &&&Row| row.status.known() == Some(&RowStatus::Complete);
+    beside.iter().find(complete).or(beside.first()).copied()
 }
 
 /// What a user interface shows of a conversation. A message that is being written is not among it: its stream has all of

@@ -1,7 +1,9 @@
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +24,10 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     /// Everything that runs for the manager runs in here, so that its end can be waited for.
     pub(crate) tasks: TaskTracker,
+    /// How many holds keep turns from beginning.
+    pub(crate) holds: watch::Sender<usize>,
+    /// Tells all topics to end, and lets no other begin.
+    pub(crate) closing: CancellationToken,
     /// Ends everything at once, written or not.
     pub(crate) kill: CancellationToken,
 }
@@ -31,6 +37,14 @@ impl fmt::Debug for Shared {
         f.debug_struct("Shared").field("node", &self.node).finish_non_exhaustive()
     }
 }
+
+/// So long after; a time that no clock reaches is one far ahead.
+pub(crate) fn later(from: Instant, by: Duration) -> Instant {
+    from.checked_add(by).unwrap_or(from + FAR)
+}
+
+/// Thirty years: no process runs longer.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Milliseconds since 1970, for what is stored.
 pub(crate) fn now_ms() -> u64 {

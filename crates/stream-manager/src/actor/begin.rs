@@ -30,6 +30,7 @@ impl Actor {
             let (orders, taken) = mpsc::unbounded_channel();
             let control = Controls::new();
             self.attempts.insert(planned.attempt, Handle { controls: control.clone(), orders });
+            self.logs.push(planned.attempt);
             controls.push((control, taken));
         }
         let group = begin.id();

@@ -2,6 +2,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::Actor;
 use super::load::closed;
@@ -9,13 +10,13 @@ use crate::attempt::Order;
 use crate::core::{Effect, Fact, NotAccepted, Settle, Ticket};
 use crate::port::{Lease, Refusal, Reply, Settlement, StoreError, StoreErrorKind};
 use crate::record::{
-    AttemptId, Author, Input, InputBody, InputId, Known, ReturnReason, RowStatus, TopicId, TurnId,
+    AttemptId, Author, Input, InputBody, InputId, Known, ReturnReason, RowStatus, Terminal, TopicId,
 };
 use crate::shared::Shared;
 
 impl Actor {
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.shared.tasks.spawn(self.work.track_future(task));
+        self.shared.tasks.spawn(self.work.track_future(until_killed(self.shared.kill.clone(), task)));
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
@@ -37,10 +38,10 @@ impl Actor {
             Effect::SettleStored(settle) => self.settle_stored(settle),
             Effect::Repair(settle) => self.repair(settle),
             Effect::LastTry { attempt } => self.order(attempt, Order::LastTry),
-            Effect::Seal { attempt, terminal } => {
-                self.order(attempt, Order::Seal(terminal));
-                self.attempts.remove(&attempt);
-            }
+            Effect::Seal { attempt, terminal } => match self.attempts.remove(&attempt) {
+                Some(handle) => handle.order(Order::Seal(terminal)),
+                None => self.seal_orphan(attempt, terminal),
+            },
             Effect::Return { inputs, why } => self.return_inputs(inputs, why),
             Effect::Reply { ticket, reply } => {
                 if let Some(to) = self.replies.remove(&ticket) {
@@ -130,29 +131,54 @@ impl Actor {
                 Err(error) if error.is_fenced() => Reply::NotOwner,
                 Err(_) => Reply::Refused { why: Refusal::StoreBlocked },
             };
-            if let Err(error) = shared.bus.forget(&lease.topic).await {
+            if let Err(error) = in_time(&shared, shared.bus.forget(&lease.topic)).await {
                 tracing::warn!(%error, "a deleted topic is still told of");
             }
             // Best effort: it runs out by itself.
-            let _ = shared.ownership.release(&lease).await;
+            let _ = in_time(&shared, shared.ownership.release(&lease)).await;
             if let Some(to) = to {
                 let _ = to.send(reply);
             }
         });
     }
 
-    /// The chunks of a turn cannot be read any more.
-    pub(super) fn forget(&mut self, turn: TurnId) {
-        let (attempts, reaction) = self.topic.forget_last(turn);
-        self.react(reaction);
+    /// Shows the end of an attempt in the place of its task, which is gone. One that was shown stands.
+    fn seal_orphan(&self, attempt: AttemptId, terminal: Terminal) {
+        let (shared, lease) = (self.shared.clone(), self.lease.clone());
+        self.spawn(async move {
+            if let Err(error) = in_time(&shared, shared.log.seal_orphan(&lease, attempt, terminal)).await {
+                tracing::warn!(%error, topic = %lease.topic, "the end of an answer could not be shown");
+            }
+        });
+    }
+
+    /// The chunks of these attempts cannot be read any more.
+    pub(super) fn forget(&self, attempts: Vec<AttemptId>) {
         let (shared, topic) = (self.shared.clone(), self.lease.topic.clone());
         self.spawn(async move {
             for attempt in attempts {
                 // It goes by its own age then.
-                let _ = shared.log.forget(&topic, attempt).await;
+                let _ = in_time(&shared, shared.log.forget(&topic, attempt)).await;
             }
         });
     }
+}
+
+/// Runs until everything ends at once: what hangs then is dropped where it stands.
+pub(super) async fn until_killed(kill: CancellationToken, task: impl Future<Output = ()>) {
+    tokio::select! {
+        () = kill.cancelled() => {}
+        () = task => {}
+    }
+}
+
+/// What does not answer in time has failed.
+pub(super) async fn in_time<T>(
+    shared: &Shared,
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let late = |_| Err(StoreError::new(StoreErrorKind::Unavailable, "waiting for an answer"));
+    timeout(shared.settings.store_timeout, call).await.unwrap_or_else(late)
 }
 
 /// Whether what an input is about is there. The rest is for the topic to say.
@@ -195,11 +221,7 @@ where
 {
     let mut wait = Duration::from_millis(100);
     loop {
-        let result = match timeout(shared.settings.store_timeout, write()).await {
-            Ok(result) => result,
-            Err(_) => Err(StoreError::new(StoreErrorKind::Unavailable, "using the store")),
-        };
-        match result {
+        match in_time(shared, write()).await {
             Err(error) if error.is_transient() => {
                 tracing::warn!(%error, "the store is asked again");
                 tokio::select! {

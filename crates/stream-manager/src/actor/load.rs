@@ -1,19 +1,23 @@
 use ai_core::run::{Outcome, RunSnapshot};
 
-use super::effects::persist;
+use super::effects::{in_time, persist};
 use crate::attempt::close_parts;
 use crate::core::{Found, ParkedRow};
 use crate::port::{Conversation, Lease, Settlement, StoreError};
-use crate::record::{Author, Known, Row, RowContent, RowStatus, Terminal, TopicState};
+use crate::record::{AttemptId, Author, Known, Row, RowContent, RowStatus, Terminal, TopicState, TurnId};
 use crate::settings::LeftBehind;
 use crate::shared::Shared;
 
 /// Reads what the store knows of a topic, and ends what an owner that died has left open: interrupted, with the steps it
-/// had finished, and never run again by itself.
-pub(super) async fn load(shared: &Shared, lease: &Lease) -> Result<Found, StoreError> {
+/// had finished, and never run again by itself. Returns the attempts too that were ended.
+pub(super) async fn load(
+    shared: &Shared,
+    lease: &Lease,
+) -> Result<(Found, Vec<(TurnId, AttemptId)>), StoreError> {
     let history = persist(shared, || shared.store.history(&lease.topic)).await?;
     let mut conversation = history.unwrap_or_default();
     let orphans = conversation.rows.iter_mut().filter(|row| row.status == Known::Is(RowStatus::Open));
+    let mut ended = Vec::new();
     for row in orphans {
         let Some(attempt) = row.attempt else { continue };
         let settlement = Settlement {
@@ -25,12 +29,13 @@ pub(super) async fn load(shared: &Shared, lease: &Lease) -> Result<Found, StoreE
         };
         persist(shared, || shared.store.settle(lease, &settlement)).await?;
         let terminal = Terminal::new(row.id.clone(), RowStatus::Interrupted, None, true);
-        if let Err(error) = shared.log.seal_orphan(lease, attempt, terminal).await {
+        if let Err(error) = in_time(shared, shared.log.seal_orphan(lease, attempt, terminal)).await {
             tracing::warn!(%error, topic = %lease.topic, "the log of an interrupted answer could not be ended");
         }
         row.status = Known::Is(RowStatus::Interrupted);
+        ended.push((row.turn, attempt));
     }
-    Ok(found(&conversation, shared.settings.left_behind))
+    Ok((found(&conversation, shared.settings.left_behind), ended))
 }
 
 /// What a row holds whose task is gone: nothing of it is open any more.

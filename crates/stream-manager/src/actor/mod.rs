@@ -17,12 +17,13 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::attempt::{Handle, Order};
-use crate::core::{Event, Fact, Reaction, StopWhy, Ticket, Topic};
+use crate::core::{Event, Fact, Found, Reaction, StopWhy, Ticket, Topic};
 use crate::facts::{Facts, Heard};
 use crate::inspect::{AttemptInspection, Inspection, TopicEvent};
 use crate::port::{Acquired, Command, Lease, Refusal, Reply};
-use crate::record::{AttemptId, Fate, TopicId};
+use crate::record::{AttemptId, Fate, TopicId, TurnId};
 use crate::shared::{Shared, now_ms};
+use effects::{in_time, until_killed};
 use timers::Timers;
 
 /// What the manager tells a topic.
@@ -32,12 +33,6 @@ pub(crate) enum Mail {
     Verb { command: Box<Command>, reply: oneshot::Sender<Reply> },
     /// Say how it stands, in detail.
     Inspect(oneshot::Sender<Inspection>),
-    /// Start no turn until told to.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End.
-    ShutDown,
 }
 
 /// A topic and what belongs to it.
@@ -48,9 +43,13 @@ pub(crate) struct Actor {
     mail: mpsc::Receiver<Mail>,
     /// How many readers of this node follow it.
     readers: watch::Receiver<usize>,
+    /// How many holds there are.
+    holds: watch::Receiver<usize>,
     facts: Facts,
     heard: Heard,
     attempts: HashMap<AttemptId, Handle>,
+    /// The attempts that have logs, and are of no turn that is over.
+    logs: Vec<AttemptId>,
     replies: HashMap<Ticket, oneshot::Sender<Reply>>,
     tickets: u64,
     told: broadcast::Sender<TopicEvent>,
@@ -73,31 +72,20 @@ pub(crate) async fn run(
     mut mail: mpsc::Receiver<Mail>,
     readers: watch::Receiver<usize>,
     told: broadcast::Sender<TopicEvent>,
-    paused: bool,
 ) {
-    let asked = Instant::now();
-    let lease = match shared.ownership.acquire(&id, &shared.node, shared.settings.lease).await {
-        Ok(Acquired::Held(lease)) => lease,
-        Ok(Acquired::Other(_)) => return refuse_all(&mut mail, &Reply::NotOwner).await,
-        Err(error) => {
-            tracing::warn!(%error, topic = %id, "a topic could not be owned");
-            return refuse_all(&mut mail, &blocked()).await;
-        }
+    let kill = shared.kill.clone();
+    let owned = tokio::select! {
+        () = kill.cancelled() => Err(Reply::NotOwner),
+        owned = Box::pin(own(&shared, &id)) => owned,
     };
-    // Boxed, as what comes once is throughout: a topic that lives on needs no room for it.
-    let found = match Box::pin(load::load(&shared, &lease)).await {
-        Ok(found) => found,
-        Err(error) => {
-            tracing::warn!(%error, topic = %id, "a topic could not be loaded");
-            let reply = if error.is_fenced() { Reply::NotOwner } else { blocked() };
-            refuse_all(&mut mail, &reply).await;
-            // Best effort: it runs out by itself.
-            let _ = shared.ownership.release(&lease).await;
-            return;
-        }
+    let Owned { lease, asked, found, ended } = match owned {
+        Ok(owned) => owned,
+        Err(reply) => return refuse_all(&mut mail, &reply).await,
     };
     let (facts, heard) = Facts::channel();
     let (renewed, granted) = mpsc::unbounded_channel();
+    let mut holds = shared.holds.subscribe();
+    let paused = *holds.borrow_and_update() > 0;
     let mut actor = Actor {
         topic: Topic::new(id, lease.epoch),
         timers: Timers::new(&shared.settings, asked),
@@ -105,9 +93,11 @@ pub(crate) async fn run(
         lease,
         mail,
         readers,
+        holds,
         facts,
         heard,
         attempts: HashMap::new(),
+        logs: Vec::new(),
         replies: HashMap::new(),
         tickets: 0,
         told,
@@ -116,6 +106,9 @@ pub(crate) async fn run(
         work: TaskTracker::new(),
         shutting_down: false,
     };
+    for (turn, attempt) in ended {
+        actor.timers.turn_ended(turn, vec![attempt]);
+    }
     if paused {
         actor.hear(Fact::Paused);
     }
@@ -124,6 +117,39 @@ pub(crate) async fn run(
     // Closed from the beginning: what is waited for is that nothing runs, not that nothing will.
     actor.work.close();
     actor.work().await;
+}
+
+/// A topic that this node owns, as it was found.
+struct Owned {
+    lease: Lease,
+    /// When the lease was asked for.
+    asked: Instant,
+    found: Found,
+    /// What an owner before had left open.
+    ended: Vec<(TurnId, AttemptId)>,
+}
+
+/// Becomes the owner of a topic, or says what is told to those who ask for it.
+async fn own(shared: &Shared, id: &TopicId) -> Result<Owned, Reply> {
+    let asked = Instant::now();
+    let acquiring = shared.ownership.acquire(id, &shared.node, shared.settings.lease);
+    let lease = match in_time(shared, acquiring).await {
+        Ok(Acquired::Held(lease)) => lease,
+        Ok(Acquired::Other(_)) => return Err(Reply::NotOwner),
+        Err(error) => {
+            tracing::warn!(%error, topic = %id, "a topic could not be owned");
+            return Err(blocked());
+        }
+    };
+    match load::load(shared, &lease).await {
+        Ok((found, ended)) => Ok(Owned { lease, asked, found, ended }),
+        Err(error) => {
+            tracing::warn!(%error, topic = %id, "a topic could not be loaded");
+            // Best effort: it runs out by itself.
+            let _ = in_time(shared, shared.ownership.release(&lease)).await;
+            Err(if error.is_fenced() { Reply::NotOwner } else { blocked() })
+        }
+    }
 }
 
 fn blocked() -> Reply {
@@ -143,12 +169,14 @@ async fn refuse_all(mail: &mut mpsc::Receiver<Mail>, reply: &Reply) {
 
 impl Actor {
     async fn work(mut self) {
-        let kill = self.shared.kill.clone();
+        let (kill, closing) = (self.shared.kill.clone(), self.shared.closing.clone());
         while !self.is_over() {
             tokio::select! {
                 biased;
                 () = kill.cancelled() => break,
                 Some(fact) = self.heard.recv() => self.hear(*fact),
+                () = closing.cancelled(), if !self.shutting_down => self.shut_down(),
+                Ok(()) = self.holds.changed() => self.look_at_holds(),
                 letter = self.mail.recv() => match letter {
                     Some(letter) => self.read(letter),
                     None => self.shut_down(),
@@ -189,10 +217,12 @@ impl Actor {
             Mail::Verb { command, reply } => self.verb(*command, reply),
             // Who has gone needs no answer.
             Mail::Inspect(reply) => drop(reply.send(self.inspect())),
-            Mail::Pause => self.hear(Fact::Paused),
-            Mail::Resume => self.hear(Fact::Resumed),
-            Mail::ShutDown => self.shut_down(),
         }
+    }
+
+    fn look_at_holds(&mut self) {
+        let paused = *self.holds.borrow_and_update() > 0;
+        self.hear(if paused { Fact::Paused } else { Fact::Resumed });
     }
 
     fn count_readers(&mut self) {
@@ -257,7 +287,7 @@ impl Actor {
                 TopicEvent::TurnStarted { topic, turn: *turn }
             }
             Event::TurnEnded { turn, state } => {
-                self.timers.turn_ended(*turn);
+                self.timers.turn_ended(*turn, std::mem::take(&mut self.logs));
                 TopicEvent::TurnEnded { topic, turn: *turn, state: *state }
             }
             Event::Blocked { attempt } => TopicEvent::Blocked { topic, attempt: *attempt },
@@ -284,11 +314,18 @@ impl Actor {
         for (_, reply) in self.replies.drain() {
             let _ = reply.send(Reply::NotOwner);
         }
-        if !self.shared.kill.is_cancelled() {
+        let kill = self.shared.kill.clone();
+        if !kill.is_cancelled() {
+            if self.topic.is_lost() {
+                // Nobody else will. What it left open, the next owner ends, and forgets.
+                let kept = self.timers.take_kept();
+                self.forget(kept);
+            }
             self.work.wait().await;
             if !self.topic.is_lost() {
                 // Best effort: it runs out by itself.
-                let _ = self.shared.ownership.release(&self.lease).await;
+                let releasing = in_time(&self.shared, self.shared.ownership.release(&self.lease));
+                until_killed(kill, async { drop(releasing.await) }).await;
             }
         }
         refuse_all(&mut self.mail, &Reply::NotOwner).await;

@@ -3,9 +3,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Actor;
+use super::effects::{in_time, until_killed};
 use crate::core::{Fact, StopWhy};
-use crate::record::TurnId;
+use crate::record::{AttemptId, TurnId};
 use crate::settings::{Settings, WithoutReaders};
+use crate::shared::later;
 
 /// When a topic has something to do although nothing happens.
 #[derive(Debug)]
@@ -17,12 +19,20 @@ pub(super) struct Timers {
     approval_wait: Duration,
     approval_at: Option<Instant>,
     grace: Duration,
-    forget: Vec<(Instant, TurnId)>,
+    forget: Vec<Past>,
     idle_owner: Duration,
     idle_at: Instant,
     without_readers: Option<Duration>,
     readers: usize,
     unread_at: Option<Instant>,
+}
+
+/// A turn that is over, and the attempts whose logs are kept until then.
+#[derive(Debug)]
+struct Past {
+    until: Instant,
+    turn: TurnId,
+    attempts: Vec<AttemptId>,
 }
 
 /// What is due.
@@ -45,14 +55,14 @@ impl Timers {
         };
         Self {
             lease: settings.lease,
-            renew_at: asked + settings.lease / 3,
-            valid_until: asked + settings.lease,
+            renew_at: later(asked, settings.lease / 3),
+            valid_until: later(asked, settings.lease),
             approval_wait: settings.approval_wait,
             approval_at: None,
             grace: settings.grace,
             forget: Vec::new(),
             idle_owner: settings.idle_owner,
-            idle_at: Instant::now() + settings.idle_owner,
+            idle_at: later(Instant::now(), settings.idle_owner),
             without_readers,
             readers: 0,
             unread_at: None,
@@ -61,7 +71,7 @@ impl Timers {
 
     /// Something was asked of the topic.
     pub(super) fn busy(&mut self) {
-        self.idle_at = Instant::now() + self.idle_owner;
+        self.idle_at = later(Instant::now(), self.idle_owner);
     }
 
     pub(super) fn is_idle_over(&self) -> bool {
@@ -69,7 +79,7 @@ impl Timers {
     }
 
     pub(super) fn await_decision(&mut self) {
-        self.approval_at = Some(Instant::now() + self.approval_wait);
+        self.approval_at = Some(later(Instant::now(), self.approval_wait));
     }
 
     pub(super) fn turn_started(&mut self) {
@@ -78,29 +88,39 @@ impl Timers {
         self.readers(self.readers, true);
     }
 
-    pub(super) fn turn_ended(&mut self, turn: TurnId) {
+    /// A turn is over, with the logs of these attempts; a row of it that goes on may add others.
+    pub(super) fn turn_ended(&mut self, turn: TurnId, mut attempts: Vec<AttemptId>) {
         self.busy();
         self.unread_at = None;
-        self.forget.retain(|(_, other)| *other != turn);
-        self.forget.push((Instant::now() + self.grace, turn));
+        for past in self.forget.extract_if(.., |past| past.turn == turn) {
+            attempts.extend(past.attempts);
+        }
+        self.forget.push(Past { until: later(Instant::now(), self.grace), turn, attempts });
+    }
+
+    /// The attempts whose logs are kept for a while: they are kept no more.
+    pub(super) fn take_kept(&mut self) -> Vec<AttemptId> {
+        self.forget.drain(..).flat_map(|past| past.attempts).collect()
     }
 
     pub(super) fn readers(&mut self, count: usize, live: bool) {
         self.readers = count;
         self.unread_at = match self.without_readers {
-            Some(limit) if count == 0 && live => self.unread_at.or_else(|| Some(Instant::now() + limit)),
+            Some(limit) if count == 0 && live => {
+                self.unread_at.or_else(|| Some(later(Instant::now(), limit)))
+            }
             _ => None,
         };
     }
 
     /// A lease asked for at this time was granted.
     pub(super) fn granted(&mut self, asked: Instant) {
-        self.valid_until = self.valid_until.max(asked + self.lease);
+        self.valid_until = self.valid_until.max(later(asked, self.lease));
     }
 
     fn first(&self) -> (Instant, Due) {
         let idle = (Instant::now() < self.idle_at).then_some((self.idle_at, Due::Idle));
-        let forget = self.forget.iter().map(|(at, turn)| (*at, Due::Forget(*turn)));
+        let forget = self.forget.iter().map(|past| (past.until, Due::Forget(past.turn)));
         let others = [
             Some((self.valid_until, Due::LeaseOver)),
             self.approval_at.map(|at| (at, Due::Approval)),
@@ -129,8 +149,10 @@ impl Actor {
                 self.hear(Fact::Expired { why: StopWhy::ApprovalIdle });
             }
             Due::Forget(turn) => {
-                self.timers.forget.retain(|(_, other)| *other != turn);
-                self.forget(turn);
+                let gone: Vec<_> = self.timers.forget.extract_if(.., |past| past.turn == turn).collect();
+                let reaction = self.topic.forget_last(turn);
+                self.react(reaction);
+                self.forget(gone.into_iter().flat_map(|past| past.attempts).collect());
             }
             Due::Unread => {
                 self.timers.unread_at = None;
@@ -142,16 +164,17 @@ impl Actor {
 
     fn renew(&mut self) {
         let asked = Instant::now();
-        self.timers.renew_at = asked + self.timers.lease / 3;
+        self.timers.renew_at = later(asked, self.timers.lease / 3);
         let (shared, lease, facts) = (self.shared.clone(), self.lease.clone(), self.facts.clone());
         let renewed = self.renewed.clone();
         // Not part of the topic's work: the topic does not stay for it.
-        self.shared.tasks.spawn(async move {
-            match shared.ownership.renew(&lease, shared.settings.lease).await {
+        let renewing = async move {
+            match in_time(&shared, shared.ownership.renew(&lease, shared.settings.lease)).await {
                 Ok(()) => drop(renewed.send(asked)),
                 Err(error) if error.is_fenced() => facts.tell(Fact::LeaseLost),
                 Err(error) => tracing::warn!(%error, topic = %lease.topic, "a topic could not be kept"),
             }
-        });
+        };
+        self.shared.tasks.spawn(until_killed(self.shared.kill.clone(), renewing));
     }
 }

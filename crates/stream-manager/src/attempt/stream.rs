@@ -12,6 +12,7 @@ use super::{Order, Task, message_of, steering_chunk};
 use crate::core::{Fact, StopWhy};
 use crate::port::{Checkpoint, Claim};
 use crate::record::{RowMessage, StoredInput};
+use crate::shared::later;
 use crate::source::{TurnEnd, TurnEnding, TurnEvent};
 
 /// How many events are taken in one go: a source that is always ready must not keep the others of its thread waiting.
@@ -105,9 +106,12 @@ impl Task {
     }
 
     fn chunk(&mut self, chunk: UiChunk) {
+        if self.held.is_some() {
+            return;
+        }
         match &chunk {
             UiChunk::Finish { .. } | UiChunk::Error { .. } | UiChunk::Abort { .. } => {
-                self.held.get_or_insert(chunk);
+                self.held = Some(chunk);
                 return;
             }
             UiChunk::Start { .. } => {
@@ -167,6 +171,13 @@ impl Task {
         while let Poll::Ready(wrote) = self.writing.poll(cx, &self.at.shared, &self.at.lease) {
             match wrote {
                 Wrote::Claimed(inputs) => self.tell(Fact::Redirected { attempt: self.at.id, inputs }),
+                Wrote::Refused(inputs) => {
+                    let kept =
+                        |message: &RowMessage| message.steer.as_ref().is_none_or(|id| !inputs.contains(id));
+                    self.at.row.content.messages.retain(kept);
+                    self.finished.messages.retain(kept);
+                    self.tell(Fact::NotRedirected { attempt: self.at.id, inputs });
+                }
                 Wrote::Fenced => {
                     self.tell(Fact::LeaseLost);
                     return;
@@ -183,12 +194,12 @@ impl Task {
                 self.last = now;
             }
             if let Some(at) = self.stopped_at
-                && now >= at + self.at.shared.settings.stop_grace
+                && now >= later(at, self.at.shared.settings.stop_grace)
             {
                 let messages = std::mem::take(&mut self.messages);
                 return Poll::Ready(TurnEnding::new(TurnEnd::Stopped).with_messages(messages));
             }
-            if self.dirty && now >= self.flushed + self.at.shared.settings.flush_every {
+            if self.dirty && now >= later(self.flushed, self.at.shared.settings.flush_every) {
                 self.write_row();
                 self.poll_writing(cx);
             }
@@ -207,24 +218,24 @@ impl Task {
     /// When to look at the clock next. A limit that has passed stops the attempt.
     fn next_limit(&mut self, now: Instant) -> Option<Instant> {
         let settings = &self.at.shared.settings;
-        let mut due = self.dirty.then(|| self.flushed + settings.flush_every);
+        let mut due = self.dirty.then(|| later(self.flushed, settings.flush_every));
         if let Some(at) = self.stopped_at {
-            due = earlier(due, at + settings.stop_grace);
+            due = earlier(due, later(at, settings.stop_grace));
             return due;
         }
         let limits = settings.limits;
         let waits = (!self.spoke).then_some(limits.first_output).flatten();
         let passed = [
-            (StopWhy::FirstOutput, waits.map(|limit| self.started + limit)),
-            (StopWhy::Idle, limits.idle.map(|limit| self.last + limit)),
-            (StopWhy::Total, limits.total.map(|limit| self.started + limit)),
+            (StopWhy::FirstOutput, waits.map(|limit| later(self.started, limit))),
+            (StopWhy::Idle, limits.idle.map(|limit| later(self.last, limit))),
+            (StopWhy::Total, limits.total.map(|limit| later(self.started, limit))),
         ];
         for (why, at) in passed {
             match at {
                 Some(at) if at <= now => {
                     self.stopped_at = Some(now);
                     self.at.controls.stop(why);
-                    return Some(now + settings.stop_grace);
+                    return Some(later(now, settings.stop_grace));
                 }
                 Some(at) => due = earlier(due, at),
                 None => {}

@@ -36,6 +36,8 @@ enum Job {
 pub(super) enum Wrote {
     /// These inputs are consumed.
     Claimed(Vec<InputId>),
+    /// These inputs cannot be consumed: they went back meanwhile, or are gone with their topic.
+    Refused(Vec<InputId>),
     /// The topic is somebody else's.
     Fenced,
 }
@@ -81,6 +83,9 @@ impl Writing {
                 }
                 (Job::Claim(claim), Err(error)) => {
                     tracing::warn!(%error, "what the user said could not be written into the running row");
+                    if !error.is_transient() {
+                        return Poll::Ready(Wrote::Refused(claim.inputs));
+                    }
                     self.failures = self.failures.saturating_add(1);
                     self.claims.push_front(claim);
                 }

@@ -147,17 +147,13 @@ impl Topic {
     }
 
     /// Forgets the attempts of the last turn: they cannot be read any more.
-    pub(crate) fn forget_last(&mut self, turn: TurnId) -> (Vec<AttemptId>, Reaction) {
+    pub(crate) fn forget_last(&mut self, turn: TurnId) -> Reaction {
         let mut out = Reaction::default();
-        let mut gone = Vec::new();
         if let Some(last) = self.last.as_mut().filter(|last| last.id == turn) {
-            for active in last.attempts.drain(..) {
-                gone.extend(active.earlier);
-                gone.push(active.attempt);
-            }
+            last.attempts.clear();
             self.publish(&mut out);
         }
-        (gone, out)
+        out
     }
 
     /// Nothing runs, nothing is being written, nothing waits to begin.

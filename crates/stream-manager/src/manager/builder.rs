@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::hold::Holds;
 use super::registry::{Handler, Registry};
 use super::{EVENTS, Inner, StreamManager};
 use crate::listener::AuditTrail;
@@ -111,11 +110,12 @@ impl Builder {
             commands: self.commands.unwrap_or_else(|| Arc::new(MemoryCommands::new())),
             settings: self.settings,
             tasks: TaskTracker::new(),
+            holds: watch::Sender::new(0),
+            closing: CancellationToken::new(),
             kill: CancellationToken::new(),
         });
         let (events, _) = broadcast::channel(EVENTS);
-        let holds = Arc::new(Holds::default());
-        let registry = Arc::new(Registry::new(Arc::clone(&shared), events.clone(), Arc::clone(&holds)));
+        let registry = Arc::new(Registry::new(Arc::clone(&shared), events.clone()));
         let handler = Arc::new(Handler(Arc::clone(&registry)));
         let serving = shared.commands.serve(&shared.node, handler).await?;
         let (trails, trails_end) = (TaskTracker::new(), CancellationToken::new());
@@ -123,7 +123,7 @@ impl Builder {
             trails.spawn(trail.run(trails_end.clone(), shared.settings.store_timeout));
         }
         trails.close();
-        let inner = Inner { shared, registry, holds, events, trails, trails_end, _serving: serving };
+        let inner = Inner { shared, registry, events, trails, trails_end, _serving: serving };
         Ok(StreamManager { inner: Arc::new(inner) })
     }
 }

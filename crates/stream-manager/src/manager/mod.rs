@@ -30,7 +30,6 @@ use crate::record::NodeId;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::source::TurnSource;
-use hold::Holds;
 use registry::Registry;
 
 /// One live stream for each topic: many readers, one run at a time, nothing lost and nothing doubled.
@@ -58,7 +57,6 @@ pub struct StreamManager {
 struct Inner {
     shared: Arc<Shared>,
     registry: Arc<Registry>,
-    holds: Arc<Holds>,
     events: broadcast::Sender<TopicEvent>,
     /// What writes beside the topics, and ends after them.
     trails: TaskTracker,
@@ -110,7 +108,7 @@ impl StreamManager {
     /// Lets no new turn begin on this node until the hold is dropped. What runs goes on; what is said is written down
     /// and waits. Holds add up.
     pub fn pause(&self) -> Hold {
-        Holds::hold(&self.inner.holds, &self.inner.registry)
+        Hold::new(&self.inner.shared)
     }
 
     /// Waits until no turn runs on this node and everything is written, at most `limit`; says whether it came to that.
@@ -132,7 +130,7 @@ impl StreamManager {
     /// everything was written in time. An audit is written last, for at most as long as the store may take. No task of the manager is left when it returns.
     pub async fn shut_down(&self, limit: Duration) -> bool {
         let shared = &self.inner.shared;
-        self.inner.registry.close().await;
+        shared.closing.cancel();
         shared.tasks.close();
         let in_time = tokio::time::timeout(limit, shared.tasks.wait()).await.is_ok();
         if !in_time {

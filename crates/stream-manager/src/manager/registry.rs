@@ -1,12 +1,10 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
-use super::hold::Holds;
 use crate::actor::{self, MAILBOX, Mail};
 use crate::inspect::TopicEvent;
 use crate::port::{Command, CommandHandler, Refusal, Reply};
@@ -17,36 +15,41 @@ use crate::shared::Shared;
 #[derive(Debug)]
 pub(super) struct Registry {
     shared: Arc<Shared>,
-    topics: DashMap<TopicId, Known>,
+    topics: DashMap<TopicId, mpsc::Sender<Mail>>,
+    readers: Arc<Readers>,
     events: broadcast::Sender<TopicEvent>,
-    holds: Arc<Holds>,
-    closed: AtomicBool,
     /// A topic has ended.
     left: Notify,
 }
 
-/// A topic that has a task.
-#[derive(Clone, Debug)]
-struct Known {
-    mail: mpsc::Sender<Mail>,
-    /// How many readers of this node follow it.
-    readers: watch::Sender<usize>,
-}
+/// How many readers of this node follow a topic: of those that somebody reads, or that have a task. A reader may be there
+/// before the task is, and stay when it goes.
+type Readers = DashMap<TopicId, watch::Sender<usize>>;
 
 /// Counts as a reader of a topic until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Reading(watch::Sender<usize>);
+pub(crate) struct Reading {
+    readers: Arc<Readers>,
+    topic: TopicId,
+}
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count = count.saturating_sub(1));
+        if let Some(count) = self.readers.get(&self.topic) {
+            count.send_modify(|count| *count = count.saturating_sub(1));
+        }
+        leave(&self.readers, &self.topic);
     }
 }
 
+/// Lets the count of a topic go that nobody reads and that has no task.
+fn leave(readers: &Readers, topic: &TopicId) {
+    readers.remove_if(topic, |_, count| *count.borrow() == 0 && count.is_closed());
+}
+
 impl Registry {
-    pub(super) fn new(shared: Arc<Shared>, events: broadcast::Sender<TopicEvent>, holds: Arc<Holds>) -> Self {
-        let (topics, closed, left) = (DashMap::new(), AtomicBool::new(false), Notify::new());
-        Self { shared, topics, events, holds, closed, left }
+    pub(super) fn new(shared: Arc<Shared>, events: broadcast::Sender<TopicEvent>) -> Self {
+        Self { shared, topics: DashMap::new(), readers: Arc::default(), events, left: Notify::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -55,66 +58,43 @@ impl Registry {
 
     /// The mailbox of a topic that has a task here.
     pub(super) fn get(&self, topic: &TopicId) -> Option<mpsc::Sender<Mail>> {
-        self.topics.get(topic).map(|known| known.mail.clone()).filter(|mail| !mail.is_closed())
+        self.topics.get(topic).map(|mail| mail.clone()).filter(|mail| !mail.is_closed())
     }
 
-    /// Counts a reader of a topic that has a task here.
-    pub(super) fn read(&self, topic: &TopicId) -> Option<Reading> {
-        let readers = self.topics.get(topic)?.readers.clone();
-        readers.send_modify(|count| *count += 1);
-        Some(Reading(readers))
+    /// Counts a reader of a topic.
+    pub(super) fn read(&self, topic: &TopicId) -> Reading {
+        let count = self.readers.entry(topic.clone()).or_default();
+        count.send_modify(|count| *count += 1);
+        Reading { readers: Arc::clone(&self.readers), topic: topic.clone() }
     }
 
     /// The mailbox of a topic; its task is started if it has none.
     fn mailbox(self: &Arc<Self>, topic: &TopicId) -> mpsc::Sender<Mail> {
         let entry = self.topics.entry(topic.clone());
         if let Entry::Occupied(known) = &entry
-            && !known.get().mail.is_closed()
+            && !known.get().is_closed()
         {
-            return known.get().mail.clone();
+            return known.get().clone();
         }
         let (mail, letters) = mpsc::channel(MAILBOX);
-        let (readers, counted) = watch::channel(0);
-        drop(entry.insert(Known { mail: mail.clone(), readers }));
+        drop(entry.insert(mail.clone()));
+        let mut counted = self.readers.entry(topic.clone()).or_default().subscribe();
+        // Those who came before are news to it.
+        counted.mark_changed();
         let (registry, id, own) = (Arc::clone(self), topic.clone(), mail.downgrade());
-        let running = actor::run(
-            Arc::clone(&self.shared),
-            topic.clone(),
-            letters,
-            counted,
-            self.events.clone(),
-            self.holds.is_paused(),
-        );
+        let running =
+            actor::run(Arc::clone(&self.shared), topic.clone(), letters, counted, self.events.clone());
         self.shared.tasks.spawn(async move {
             running.await;
             // A successor may have its name by now.
-            let mine = |_: &TopicId, other: &mut Known| {
-                own.upgrade().is_none_or(|own| own.same_channel(&other.mail)) && other.mail.is_closed()
+            let mine = |_: &TopicId, other: &mpsc::Sender<Mail>| {
+                own.upgrade().is_none_or(|own| own.same_channel(other)) && other.is_closed()
             };
-            registry.topics.remove_if_mut(&id, mine);
+            registry.topics.remove_if(&id, mine);
+            leave(&registry.readers, &id);
             registry.left.notify_waiters();
         });
         mail
-    }
-
-    pub(super) async fn tell_all(&self, letter: impl Fn() -> Mail) {
-        let mails: Vec<_> = self.topics.iter().map(|entry| entry.mail.clone()).collect();
-        for mail in mails {
-            // A topic that has ended needs not be told.
-            let _ = mail.send(letter()).await;
-        }
-    }
-
-    /// Tells all topics, without waiting for it.
-    pub(super) fn tell_later(self: &Arc<Self>, letter: impl Fn() -> Mail + Send + Sync + 'static) {
-        let registry = Arc::clone(self);
-        self.shared.tasks.spawn(async move { registry.tell_all(letter).await });
-    }
-
-    /// Tells all topics to end, and lets no other begin.
-    pub(super) async fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        self.tell_all(|| Mail::ShutDown).await;
     }
 
     /// Waits until no topic has anything under way.
@@ -122,7 +102,7 @@ impl Registry {
         let mut events = self.events.subscribe();
         loop {
             let mut busy = false;
-            let mails: Vec<_> = self.topics.iter().map(|entry| entry.mail.clone()).collect();
+            let mails: Vec<_> = self.topics.iter().map(|mail| mail.clone()).collect();
             for mail in mails {
                 let (ask, answer) = oneshot::channel();
                 if mail.send(Mail::Inspect(ask)).await.is_err() {
@@ -155,7 +135,7 @@ pub(super) struct Handler(pub(super) Arc<Registry>);
 #[async_trait]
 impl CommandHandler for Handler {
     async fn handle(&self, topic: TopicId, command: Command) -> Reply {
-        if self.0.closed.load(Ordering::SeqCst) {
+        if self.0.shared.closing.is_cancelled() {
             return Reply::Refused { why: Refusal::NotAdmitting };
         }
         let (reply, answer) = oneshot::channel();

@@ -5,6 +5,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{ManagerError, StreamManager};
 use crate::port::{Command, Reply, StoreErrorKind};
 use crate::record::TopicId;
+use crate::shared::later;
 
 /// How long to wait before a topic is looked for again whose owner was not there; it doubles up to a second.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -17,7 +18,7 @@ impl StreamManager {
         command: Command,
         limit: Duration,
     ) -> Result<Reply, ManagerError> {
-        let until = Instant::now() + limit;
+        let until = later(Instant::now(), limit);
         let calling = async {
             let mut wait = LOOK_AGAIN;
             loop {

@@ -11,7 +11,9 @@ use crate::actor::Mail;
 use crate::history;
 use crate::inspect::Inspection;
 use crate::port::{Command, Conversation, Page, Reply, StoreError, TopicSummary, WhenLive};
-use crate::record::{Input, InputBody, InputId, Queue, RowId, StoredInput, TopicId, TopicStatus, TurnId};
+use crate::record::{
+    Fate, Input, InputBody, InputId, Known, Queue, RowId, StoredInput, TopicId, TopicStatus, TurnId,
+};
 
 /// How long a verb may take: as long as a store may, and some for the way.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -175,8 +177,7 @@ impl StreamManager {
         };
         // One name for one decision, so that a repeated one is the same input.
         let word = if decision.approved { "yes" } else { "no" };
-        let id = format!("decision:{row}:{}:{word}", call.as_str());
-        self.submit(topic, Input::new(id, body), WhenLive::Reject, None).await
+        self.answer(topic, format!("decision:{row}:{}:{word}", call.as_str()), body).await
     }
 
     /// Gives the result of a call that the client ran. The turn goes on once all of them are there.
@@ -191,8 +192,21 @@ impl StreamManager {
         output: ToolOutput,
     ) -> Result<Receipt, ManagerError> {
         let body = InputBody::ToolResult { row: row.clone(), call_id: call.clone(), output };
-        let id = format!("result:{row}:{}", call.as_str());
-        self.submit(topic, Input::new(id, body), WhenLive::Reject, None).await
+        self.answer(topic, format!("result:{row}:{}", call.as_str()), body).await
+    }
+
+    /// Answers a call that waits. An answer that went back, as the row could not go on with it, is given anew under
+    /// another name: under its own it would count as given.
+    async fn answer(&self, topic: &TopicId, id: String, body: InputBody) -> Result<Receipt, ManagerError> {
+        let receipt = self.submit(topic, Input::new(id, body.clone()), WhenLive::Reject, None).await?;
+        if receipt.duplicate {
+            let known = self.input(topic, &receipt.id).await?;
+            if known.is_some_and(|known| matches!(known.fate, Known::Is(Fate::Returned { .. }))) {
+                let anew = Input::new(InputId::random(), body);
+                return self.submit(topic, anew, WhenLive::Reject, None).await;
+            }
+        }
+        Ok(receipt)
     }
 
     async fn submit(

@@ -62,6 +62,23 @@ impl Board {
     }
 }
 
+/// Watches one topic. The last one to leave it takes the topic's place with it: anybody may ask for any name.
+struct Watching {
+    place: Option<watch::Receiver<Option<TopicStatus>>>,
+    board: Arc<Mutex<Board>>,
+    topic: TopicId,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut board = lock(&self.board);
+        self.place = None;
+        if board.watched.get(&self.topic).is_some_and(watch::Sender::is_closed) {
+            board.watched.remove(&self.topic);
+        }
+    }
+}
+
 impl Default for MemoryStatus {
     fn default() -> Self {
         Self { board: Arc::default(), changed: watch::Sender::new(()) }
@@ -110,12 +127,14 @@ impl StatusBus for MemoryStatus {
         let watchers = board.watched.entry(topic.clone()).or_insert_with(|| watch::Sender::new(now));
         let mut place = watchers.subscribe();
         place.mark_changed();
-        Ok(stream::unfold(place, |mut place| async move {
+        let watching = Watching { place: Some(place), board: Arc::clone(&self.board), topic: topic.clone() };
+        Ok(stream::unfold(watching, |mut watching| async move {
+            let place = watching.place.as_mut()?;
             loop {
                 place.changed().await.ok()?;
                 let status = place.borrow_and_update().clone();
                 if let Some(status) = status {
-                    return Some((status, place));
+                    return Some((status, watching));
                 }
             }
         })

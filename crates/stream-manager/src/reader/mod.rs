@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, stream};
+use tokio::time::timeout;
 
 pub use cursor::{Cursor, CursorError};
 pub use item::{ReaderBody, ReaderItem};
@@ -63,7 +64,8 @@ impl Attach {
         self
     }
 
-    /// Reads this turn, live or just over; waits for it if the topic has not come to it yet.
+    /// Reads this turn, live or just over; waits for it if the topic has not come to it yet, as long as the
+    /// [patience](Self::with_patience) lasts.
     pub fn with_turn(mut self, turn: TurnId) -> Self {
         self.turn = Some(turn);
         self
@@ -89,7 +91,7 @@ impl Attach {
         self
     }
 
-    /// Sets how long to wait for the end of a row whose writer is gone: 60 s unless set.
+    /// Sets how long to wait for a turn to come, and for the end of a row whose writer is gone: 60 s unless set.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -155,9 +157,13 @@ impl TopicReader {
     ) -> Result<Self, AttachError> {
         let mut changes = bus.watch_topic(&topic).await?;
         let mut status = bus.status(&topic).await?.unwrap_or_else(|| TopicStatus::idle(topic.clone()));
-        while wants.turn.is_some() && status.turn < wants.turn {
-            status = changes.next().await.ok_or(AttachError::NotFound)?;
-        }
+        let comes = async {
+            while wants.turn.is_some() && status.turn < wants.turn {
+                status = changes.next().await?;
+            }
+            Some(())
+        };
+        timeout(wants.patience, comes).await.ok().flatten().ok_or(AttachError::NotFound)?;
         let mut reader = Self {
             topic,
             log,
@@ -176,8 +182,8 @@ impl TopicReader {
     }
 
     /// Counts as a reader of its topic.
-    pub(crate) fn counted(mut self, reading: Option<Reading>) -> Self {
-        self._reading = reading;
+    pub(crate) fn counted(mut self, reading: Reading) -> Self {
+        self._reading = Some(reading);
         self
     }
 

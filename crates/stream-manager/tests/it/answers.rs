@@ -204,3 +204,50 @@ async fn a_message_instead_of_the_clients_result_is_answered_at_once() {
     let healed = &chat.model.requests()[1];
     assert_eq!(tool_results(&healed.messages), 1, "the open call has a result for the model");
 }
+
+/// Agents of which one call to open in a while fails.
+struct Failing {
+    agent: Agent,
+    fails: Arc<std::sync::atomic::AtomicBool>,
+}
+
+#[async_trait::async_trait]
+impl stream_manager::TurnSource for Failing {
+    async fn open(
+        &self,
+        request: stream_manager::TurnRequest,
+    ) -> Result<stream_manager::TurnRun, stream_manager::OpenError> {
+        if self.fails.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(stream_manager::OpenError::Other("not now".into()));
+        }
+        self.agent.open(request).await
+    }
+}
+
+/// [SM-303]
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_went_back_is_given_again() {
+    let model = [asks(), Script::text_reply("All clean.")]
+        .into_iter()
+        .fold(ScriptedModel::new(), ScriptedModel::reply);
+    let model = Arc::new(model);
+    let fails = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let source = Failing { agent: agent(&model), fails: Arc::clone(&fails) };
+    let manager = StreamManager::builder(source).build().await.unwrap();
+    let chat = Chat { manager, model, topic: TopicId::from("chat") };
+    chat.manager.send(&chat.topic, Send::text("Clean up.")).await.unwrap();
+    chat.until(TopicState::AwaitingApproval).await;
+    let row = chat.answer_row().await.id;
+    fails.store(true, std::sync::atomic::Ordering::Relaxed);
+    for call in ["1", "2"] {
+        assert_eq!(chat.approve(&row, call, Decision::approve()).await, Ok(false));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    chat.until(TopicState::AwaitingApproval).await;
+    fails.store(false, std::sync::atomic::Ordering::Relaxed);
+    for call in ["1", "2"] {
+        assert_eq!(chat.approve(&row, call, Decision::approve()).await, Ok(false), "it counts");
+    }
+    chat.until(TopicState::Done).await;
+    assert_eq!(chat.answer_row().await.id, row);
+}
