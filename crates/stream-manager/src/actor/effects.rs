@@ -1,6 +1,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +12,7 @@ use crate::core::{Effect, Fact, NotAccepted, Settle, Ticket};
 use crate::port::{Lease, Refusal, Reply, Settlement, StoreError, StoreErrorKind};
 use crate::record::{
     AttemptId, Author, Input, InputBody, InputId, Known, ReturnReason, RowStatus, Terminal, TopicId,
+    TopicStatus,
 };
 use crate::shared::Shared;
 
@@ -49,17 +51,23 @@ impl Actor {
                     let _ = to.send(reply);
                 }
             }
-            Effect::Publish(status) => {
-                let shared = self.shared.clone();
-                self.spawn(async move {
-                    let telling = timeout(shared.settings.store_timeout, shared.bus.publish(status));
-                    if let Ok(Err(error)) = telling.await {
-                        tracing::warn!(%error, "the status of a topic could not be told");
-                    }
-                });
-            }
+            Effect::Publish(status) => self.publish(status),
             Effect::AwaitDecision => self.timers.await_decision(),
             Effect::Delete { ticket } => self.delete(ticket),
+        }
+    }
+
+    /// Tells how the topic stands. A bus in memory has it at once, so that who gets a reply finds it there.
+    fn publish(&self, status: TopicStatus) {
+        let shared = self.shared.clone();
+        let mut telling = Box::pin(async move {
+            let telling = timeout(shared.settings.store_timeout, shared.bus.publish(status));
+            if let Ok(Err(error)) = telling.await {
+                tracing::warn!(%error, "the status of a topic could not be told");
+            }
+        });
+        if (&mut telling).now_or_never().is_none() {
+            self.spawn(telling);
         }
     }
 

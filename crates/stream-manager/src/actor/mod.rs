@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::attempt::{Handle, Order};
-use crate::core::{Event, Fact, Found, Reaction, StopWhy, Ticket, Topic};
+use crate::core::{Effect, Event, Fact, Found, Reaction, StopWhy, Ticket, Topic};
 use crate::facts::{Facts, Heard};
 use crate::inspect::{AttemptInspection, Inspection, TopicEvent};
 use crate::port::{Acquired, Command, Lease, Refusal, Reply};
@@ -259,7 +259,9 @@ impl Actor {
         for event in &reaction.events {
             self.tell(event);
         }
-        for effect in reaction.effects {
+        let (told, others): (Vec<_>, Vec<_>) =
+            reaction.effects.into_iter().partition(|effect| matches!(effect, Effect::Publish(_)));
+        for effect in told.into_iter().chain(others) {
             self.effect(effect);
         }
     }
